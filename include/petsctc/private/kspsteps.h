@@ -1,0 +1,105 @@
+/*
+   The fused steps of KSPTCCG and KSPTCBCGS: vector updates and the reductions that follow them in one pass, scalars in the memory of the vectors.
+   Raw pointers, sizes and a stream: no PETSc object. Host and CUDA steps have one signature and are reached through a table.
+
+   Scalars never visit the host inside an iteration: a step that reduces also derives what the next step needs (a = beta/dpi, ...) and sets `stop` when PETSc's
+   solver would leave the loop there. With `stop` set every later step leaves all vectors and scalars as they are (the iterate is frozen), so the host may look once an
+   iteration, find the reason, and the solution is the one PETSc would have returned.
+*/
+#pragma once
+
+#include <petsctc/private/vecreduce.h>
+
+typedef enum {
+  PETSCTC_STOP_NONE = 0,
+  PETSCTC_STOP_BETA_ZERO,   /* CG: beta == 0 */
+  PETSCTC_STOP_BETA_SIGN,   /* CG: beta changed its sign: indefinite preconditioner */
+  PETSCTC_STOP_BETA_NAN,    /* CG: beta is Inf or NaN */
+  PETSCTC_STOP_DPI_NAN,     /* CG: p.Ap is Inf or NaN */
+  PETSCTC_STOP_DPI_SIGN,    /* CG: p.Ap is 0 or changed its sign: indefinite matrix */
+  PETSCTC_STOP_D1_NAN,      /* BCGS: v.rp is Inf or NaN */
+  PETSCTC_STOP_D1_ZERO,     /* BCGS: v.rp == 0 */
+  PETSCTC_STOP_D2_ZERO      /* BCGS: t.t == 0 */
+} PetscTCStop;
+
+/* ---- CG. All fields are doubles, so that one copy brings them to the host */
+typedef struct {
+  PetscReal beta, betaold; /* z.r of this and of the previous iteration */
+  PetscReal dpi, dpiold;   /* p.Ap likewise */
+  PetscReal a, b;          /* beta/dpi, beta/betaold */
+  PetscReal rr, zz;        /* r.r, z.z */
+  PetscReal stop;          /* a PetscTCStop */
+} TCCGScalars;
+
+typedef struct {
+  PetscTCReduceWork reduce;
+  TCCGScalars      *s;      /* in the memory of the vectors */
+  PetscBool         tensor; /* reductions fold on the Tensor Core */
+} TCCGWork;
+
+typedef struct {
+  PetscErrorCode (*create)(TCCGWork *work);
+  PetscErrorCode (*destroy)(TCCGWork *work);
+  /* Sets all scalars to 0 (stop included) */
+  PetscErrorCode (*reset)(TCCGWork *work, PetscTCStream stream);
+  /* rr <- r.r */
+  PetscErrorCode (*residual)(PetscInt n, const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
+  /* betaold <- beta; beta <- z.r; zz <- z.z. z may be r. Does nothing once stopped */
+  PetscErrorCode (*project)(PetscInt n, const PetscScalar z[], const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
+  /* b <- first ? 0 : beta/betaold; p <- z + b p (first: p <- z, p's old content is not read). Before that: stop <- BETA_NAN, BETA_ZERO, or (not first) BETA_SIGN if beta*betaold < 0, in this order */
+  PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], TCCGWork *work, PetscTCStream stream);
+  /* dpiold <- dpi; dpi <- p.w; stop <- DPI_NAN, or DPI_SIGN if dpi == 0 or (not first) sign(dpi) sign(dpiold) < 0; else a <- beta/dpi */
+  PetscErrorCode (*curvature)(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream);
+  /* x <- x + a p; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
+  PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
+  /* Brings the scalars to the host; returns when they are there */
+  PetscErrorCode (*read)(const TCCGWork *work, TCCGScalars *host, PetscTCStream stream);
+} TCCGSteps;
+
+PETSC_INTERN const TCCGSteps TCCGSteps_Host;
+#if PetscDefined(HAVE_CUDA)
+PETSC_INTERN const TCCGSteps TCCGSteps_CUDA;
+#endif
+
+/* ---- BiCGSTAB */
+typedef struct {
+  PetscReal rho, rhoold;     /* r.rp of this and of the previous iteration */
+  PetscReal alpha, beta;     /* rho/d1; (rho/rhoold) (alpha/omegaold) */
+  PetscReal omega, omegaold; /* d1/d2 */
+  PetscReal d1;              /* v.rp */
+  PetscReal ts, tt;          /* t.s, t.t */
+  PetscReal rr;              /* r.r */
+  PetscReal rhonext;         /* r.rp after the update: rho of the next iteration */
+  PetscReal stop;            /* a PetscTCStop */
+} TCBCGSScalars;
+
+typedef struct {
+  PetscTCReduceWork reduce;
+  TCBCGSScalars    *s;
+  PetscBool         tensor;
+} TCBCGSWork;
+
+typedef struct {
+  PetscErrorCode (*create)(TCBCGSWork *work);
+  PetscErrorCode (*destroy)(TCBCGSWork *work);
+  /* stop <- 0, rho = alpha = omega = 1 (so that rhoold = alpha = omegaold = 1 in the first direction), the rest 0 */
+  PetscErrorCode (*reset)(TCBCGSWork *work, PetscTCStream stream);
+  /* rr <- r.r, rp <- r, rhonext <- r.r, p <- 0, v <- 0 */
+  PetscErrorCode (*start)(PetscInt n, const PetscScalar r[], PetscScalar rp[], PetscScalar p[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
+  /* rhoold <- rho; rho <- rhonext; omegaold <- omega; beta <- (rho/rhoold)(alpha/omegaold); p <- r - omegaold beta v + beta p */
+  PetscErrorCode (*direction)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);
+  /* d1 <- v.rp; stop <- D1_NAN, D1_ZERO; else alpha <- rho/d1 */
+  PetscErrorCode (*breakdown)(PetscInt n, const PetscScalar v[], const PetscScalar rp[], TCBCGSWork *work, PetscTCStream stream);
+  /* s <- r - alpha v */
+  PetscErrorCode (*half)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
+  /* ts <- t.s, tt <- t.t; stop <- D2_ZERO if tt == 0; else omega <- ts/tt */
+  PetscErrorCode (*stabilize)(PetscInt n, const PetscScalar t[], const PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
+  /* x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
+  PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
+  PetscErrorCode (*read)(const TCBCGSWork *work, TCBCGSScalars *host, PetscTCStream stream);
+} TCBCGSSteps;
+
+PETSC_INTERN const TCBCGSSteps TCBCGSSteps_Host;
+#if PetscDefined(HAVE_CUDA)
+PETSC_INTERN const TCBCGSSteps TCBCGSSteps_CUDA;
+#endif

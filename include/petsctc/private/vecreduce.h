@@ -1,0 +1,30 @@
+/*
+   Dot products in a fixed summation order: the same input gives the same bits on every run. Raw pointers, sizes and a stream: no PETSc object.
+   Launchers of both backends have one signature. The results stay where the vectors live (device memory for _CUDA).
+*/
+#pragma once
+
+#include <petsctc/private/petsctcimpl.h>
+
+enum {
+  PETSCTC_MAX_DOTS = 8 /* dot products of one reduction: the rows of an MMA tile */
+};
+
+/* Work space of reductions: partial sums of the blocks and the counter by which the last block knows itself. One per stream of work: reductions that share it must be ordered. */
+typedef struct {
+  PetscBool    cuda;
+  PetscScalar *partial; /* [PETSCTC_MAX_DOTS * blocks] */
+  unsigned    *arrived; /* [1], zero between reductions */
+} PetscTCReduceWork;
+
+PETSC_INTERN PetscErrorCode PetscTCReduceWorkCreate_Host(PetscTCReduceWork *work);
+PETSC_INTERN PetscErrorCode PetscTCReduceWorkCreate_CUDA(PetscTCReduceWork *work);
+PETSC_INTERN PetscErrorCode PetscTCReduceWorkDestroy_Host(PetscTCReduceWork *work);
+PETSC_INTERN PetscErrorCode PetscTCReduceWorkDestroy_CUDA(PetscTCReduceWork *work);
+
+/* result[k] <- x . y[k], k < count <= 8, one pass over x. tensor: partial sums folded on the Tensor Core, else by shuffles on CUDA cores */
+PETSC_INTERN PetscErrorCode PetscTCMDot_Host(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode PetscTCMDot_CUDA(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
+/* result[0] <- sqrt(x . x) */
+PETSC_INTERN PetscErrorCode PetscTCNorm2_Host(PetscInt n, const PetscScalar x[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode PetscTCNorm2_CUDA(PetscInt n, const PetscScalar x[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
