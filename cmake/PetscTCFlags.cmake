@@ -1,0 +1,28 @@
+# Flags of our own code (not of those who link with us): target petsctc_flags
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_CUDA_STANDARD 17)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_VISIBILITY_PRESET hidden)
+
+add_library(petsctc_flags INTERFACE)
+target_compile_options(petsctc_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+if(PETSCTC_WERROR)
+  target_compile_options(petsctc_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings -Xcompiler=-Werror>")
+endif()
+target_compile_options(petsctc_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-lineinfo>)
+
+if(PETSCTC_SANITIZE)
+  set(sanitize -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_compile_options(petsctc_flags INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:${sanitize}>)
+  target_link_options(petsctc_flags INTERFACE -fsanitize=address,undefined)
+endif()
