@@ -37,7 +37,8 @@ struct SM80_8x8x4_F64F64F64F64_TN {
   static __device__ __forceinline__ void fma(double &d0, double &d1, double a, double b, double c0, double c1)
   {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};" : "=d"(d0), "=d"(d1) : "d"(a), "d"(b), "d"(c0), "d"(c1));
+    /* volatile: all 32 lanes must reach it, so it may not be moved into a branch that some lanes skip */
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%4, %5};" : "=d"(d0), "=d"(d1) : "d"(a), "d"(b), "d"(c0), "d"(c1));
 #else
     (void)a, (void)b, (void)c0, (void)c1;
     d0 = d1 = 0.0;
