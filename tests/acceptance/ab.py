@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Runs the same test programs twice, on stock PETSc and with the plugin under them, and compares what they print.
+
+PETSc's own reference outputs mask every floating-point number, and many of them are stale, so they cannot say whether the plugin changes a result.
+Stock PETSc on the same machine can. The cases are run scripts that PETSc's harness generated (--scripts) or command lines (--commands); each program
+started by a case is one run, and the runs of both sides are compared in order:
+
+  - text must be equal, after the plugin's type names are replaced by PETSc's; whole numbers (iteration counts, sizes) and converged reasons are text;
+  - floating-point numbers must agree within RTOL relatively, or within ATOL of the largest number printed in the same place of such lines: a residual
+    at the rounding error of its solve carries no digits;
+  - where whole outputs differ (timings), the test's own output filter is applied to both and decides.
+
+A case that did not run, or that fails on stock PETSc, proves nothing and counts as a failure unless --exceptions names it. --require names
+counters of the line that -petsctc_summary prints: a case without such a use of the plugin fails too ("group:" counters: at least one case must show it).
+"""
+
+import argparse
+import concurrent.futures
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+RTOL, ATOL = 1e-5, 1e-11
+
+NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\d+[eE][-+]?\d+")
+SUMMARY = re.compile(r"^PETSc-TC: (.*)$")
+# What only one side can print: option warnings that quote the plugin's options, and what the plugin's types add to -mat_view and -ksp_view.
+ONE_SIDED = re.compile(r"Option left|-dll_append|-petsctc_summary|WARNING! There are|option you set|spelling|^\s*PETSc-TC\b")
+
+
+class Case:
+    """One entry of the list: where it runs and the command of each side."""
+
+    def __init__(self, name, side_commands, filters=""):
+        self.name, self.commands, self.filter = name, side_commands, filters
+
+
+def read_list(path):
+    with open(path) as f:
+        lines = (line.split("#")[0].strip() for line in f)
+        return [line for line in lines if line]
+
+
+def replace_names(text, pairs):
+    for old, new in pairs:
+        text = text.replace(old, new)
+    return text
+
+
+def harness_case(args, script):
+    """A run script of PETSc's harness, moved: its paths are those of the machine that generated it."""
+    with open(os.path.join(args.tree, script + ".sh")) as f:
+        text = f.read()
+    petsc = re.search(r"^wPETSC_DIR='(.*)'$", text, re.M).group(1)
+    tree = re.search(r"^testlogtapfile=(.*)/test_\$\{petsc_arch\}", text, re.M).group(1)
+    program = re.search(r"^executable='\.\./(.*)'$", text, re.M).group(1)
+    filters = re.search(r"^filter='(.*)'$", text, re.M).group(1)
+    folder = os.path.dirname(script)
+    commands = {}
+    for side in ("stock", "plugin"):
+        root = os.path.join(args.work, side)
+        own = text.replace(f"executable='../{program}'", f"executable='{os.path.join(args.tree, folder, program)}'")
+        own = own.replace(f'petsc_testend "{tree}"', f'petsc_testend "{root}"').replace(f"testlogtapfile={tree}/", f"testlogtapfile={root}/")
+        own = own.replace(f"testlogerrfile={tree}/", f"testlogerrfile={root}/").replace(petsc, args.petsc)
+        if side == "plugin":
+            own = replace_names(own, args.replace)
+        path = os.path.join(root, script + ".sh")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(own)
+        commands[side] = ["bash", path, "-t", str(args.timeout), "-o", "err_only", "-E", getattr(args, side)]
+    return Case(script, commands, filters)
+
+
+def command_case(args, line):
+    """name | processes | program in the tree | options | stock options | plugin options"""
+    name, np, program, options, stock, plugin = (field.strip() for field in line.split("|"))
+    runner = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpiexec_record"), "-n", np, os.path.join(args.tree, program)]
+    return Case(name, {side: runner + shlex.split(options) + shlex.split(extra) + shlex.split(getattr(args, side)) for side, extra in (("stock", stock), ("plugin", plugin))})
+
+
+def run_folder(args, case, side):
+    return os.path.join(args.work, side, case.name)
+
+
+def run(args, case, side):
+    folder = run_folder(args, case, side)
+    os.makedirs(folder, exist_ok=True)
+    env = dict(os.environ, AB_MPIEXEC=args.mpiexec, PETSCMPIEXEC=os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpiexec_record"), PETSCDIFF="true")
+    env.update(OMPI_MCA_hwloc_base_binding_policy="none", OMPI_MCA_rmaps_base_oversubscribe="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe", MPIEXEC_TIMEOUT=str(args.timeout))
+    env.update(pair.split("=", 1) for pair in getattr(args, side + "_env"))
+    if args.commands:
+        env["PETSC_OPTIONS"] = env.get("PETSC_OPTIONS", "") + " -malloc_dump -checkfunctionlist -error_output_stdout"
+    with open(os.path.join(folder, "harness.log"), "w") as log:
+        p = subprocess.Popen(case.commands[side], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=env, start_new_session=True)
+        try:
+            p.wait(timeout=10 * args.timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+
+
+def outputs(args, case, side):
+    """The runs of one case: (exit status, output) each."""
+    folder = run_folder(args, case, side)
+    found = []
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        if name.startswith("run-") and name.endswith(".status"):
+            with open(os.path.join(folder, name)) as f, open(os.path.join(folder, name[:-7] + ".out"), errors="replace") as g:
+                found.append((int(f.read()), g.read()))
+    return found
+
+
+def harness_remark(args, case, side):
+    """Why a harness script ran nothing."""
+    try:
+        with open(os.path.join(run_folder(args, case, side), "harness.log"), errors="replace") as f:
+            text = f.read()
+    except OSError:
+        return "no log"
+    found = re.search(r"SKIP (.*)", text)
+    return found.group(1).strip() if found else (text.strip().splitlines() or ["no output"])[-1][:200]
+
+
+def type_names_equal(text):
+    text = re.sub(r"\b(seq|mpi)?aij(?:tc|cusparse)\b", lambda m: (m.group(1) or "") + "aij", text)
+    return re.sub(r"\btc(cg|bcgs)\b", r"\1", text)
+
+
+def split_output(text, counters):
+    """The lines to compare; the plugin's counters are added to counters."""
+    lines = []
+    for line in type_names_equal(text).splitlines():
+        found = SUMMARY.match(line)
+        if found:
+            words = found.group(1).split()
+            for key, value in zip(words[::2], words[1::2]):
+                if value.isdigit():
+                    counters[key] = counters.get(key, 0) + int(value)
+        elif not ONE_SIDED.search(line):
+            lines.append(line.rstrip())
+    return lines
+
+
+def first_difference(a, b):
+    """None, or the first pair of lines that differ."""
+    largest = {}
+    for line in a:
+        shape = NUMBER.sub("#", re.sub(r"\d+", "0", NUMBER.sub("#", line)))
+        values = [abs(float(v)) for v in NUMBER.findall(line)]
+        largest[shape] = [max(p) for p in zip(values, largest.get(shape, values))]
+    for x, y in zip(a, b):
+        if x == y:
+            continue
+        if NUMBER.sub("#", x) != NUMBER.sub("#", y):
+            return x, y
+        scales = largest[NUMBER.sub("#", re.sub(r"\d+", "0", NUMBER.sub("#", x)))]
+        for p, q, scale in zip(NUMBER.findall(x), NUMBER.findall(y), scales):
+            p, q = float(p), float(q)
+            if not abs(p - q) <= RTOL * max(abs(p), abs(q)) + ATOL * max(scale, 1e-3):
+                return x, y
+    if len(a) != len(b):
+        longer = a if len(a) > len(b) else b
+        return ("(no more lines)", longer[len(a)]) if longer is b else (longer[len(b)], "(no more lines)")
+    return None
+
+
+def through_filter(lines, command):
+    p = subprocess.run(["bash", "-c", "cat | " + command], input="\n".join(lines) + "\n", capture_output=True, text=True, errors="replace")
+    return p.stdout.splitlines()
+
+
+def judge(args, case):
+    """(verdict, remark, counters): verdict is identical, different, stock fails, or did not run."""
+    counters = {}
+    stock, plugin = outputs(args, case, "stock"), outputs(args, case, "plugin")
+    if not stock or not plugin:
+        return "did not run", harness_remark(args, case, "plugin" if stock else "stock"), counters
+    for i, (status, text) in enumerate(stock):
+        if status or "PETSC ERROR" in text:
+            error = re.search(r"PETSC ERROR: (?!-----)(.*)", text)
+            return "stock fails", f"run {i}: exit {status} {error.group(1)[:150] if error else ''}", counters
+    if len(stock) != len(plugin):
+        return "different", f"{len(stock)} runs on stock, {len(plugin)} with the plugin", counters
+    filtered = False
+    for i, ((_, text), (status, own)) in enumerate(zip(stock, plugin)):
+        a, b = split_output(text, {}), split_output(own, counters)
+        if status:
+            error = re.search(r"PETSC ERROR: (?!-----)(.*)", own)
+            return "different", f"run {i}: exit {status} with the plugin {error.group(1)[:150] if error else ''}", counters
+        difference = first_difference(a, b)
+        if difference and case.filter:
+            difference, filtered = first_difference(through_filter(a, case.filter), through_filter(b, case.filter)), True
+        if difference:
+            return "different", f"run {i}:\n      stock  {difference[0][:160]}\n      plugin {difference[1][:160]}", counters
+    return "identical", f"{len(stock)} run{'s' * (len(stock) > 1)}" + (", through the test's filter" if filtered else ""), counters
+
+
+def report(args, cases, seconds):
+    exceptions = {}
+    if args.exceptions:
+        for line in read_list(args.exceptions):
+            name, verdict, reason = line.split(None, 2)
+            exceptions[name] = (verdict.replace("-", " "), reason)
+    every = [r for r in args.require if not r.startswith("group:")]
+    once = [r[6:] for r in args.require if r.startswith("group:")]
+    total, shown, failed = {}, {}, []
+    for case in cases:
+        verdict, remark, counters = judge(args, case)
+        missing = [c for c in every if not counters.get(c)] if verdict == "identical" else []
+        if missing:
+            verdict, remark = "unused", f"the plugin's count of {', '.join(missing)} is zero or was not printed"
+        for key, value in counters.items():
+            total[key] = total.get(key, 0) + value
+        allowed, reason = exceptions.get(case.name, ("", ""))
+        good = verdict == "identical" or verdict == allowed
+        label = verdict if verdict == "identical" else f"{verdict} ({'stated: ' + reason if good else 'FAILURE'})"
+        shown[label if not good else verdict + ("" if verdict == "identical" else " as stated")] = shown.get(label if not good else verdict + ("" if verdict == "identical" else " as stated"), 0) + 1
+        use = " ".join(f"{k} {v}" for k, v in counters.items() if v)
+        line = f"{label}: {case.name}: {remark}{'; ' + use if use else ''}"
+        if good and verdict == "identical":
+            print("  " + line)
+        elif good:
+            failed.append((False, line))
+        else:
+            failed.append((True, line))
+    for _, line in failed:
+        print("  " + line)
+    bad = sum(f for f, _ in failed)
+    for counter in once:
+        if not total.get(counter):
+            bad += 1
+            print(f"  FAILURE: no case of this list shows any '{counter}' of the plugin")
+    if total:
+        print("  plugin's use in all cases: " + " ".join(f"{k} {v}" for k, v in total.items()))
+    print(f"A/B {args.title}: {len(cases)} cases: " + ", ".join(f"{n} {k}" for k, n in sorted(shown.items(), key=lambda s: -s[1])) + f"; {bad} failures; {seconds:.0f} s")
+    return bad
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--title", required=True)
+    p.add_argument("--tree", required=True, help="folder with the programs (and the generated run scripts)")
+    p.add_argument("--work", required=True, help="folder for the outputs of both sides; emptied first")
+    p.add_argument("--petsc", default=os.environ.get("PETSC_DIR", ""), help="PETSc's folder on this machine")
+    what = p.add_mutually_exclusive_group(required=True)
+    what.add_argument("--scripts", help="list of run scripts below the tree, without .sh")
+    what.add_argument("--commands", help="list of command lines: name | np | program | options | stock options | plugin options")
+    p.add_argument("--stock", default="", help="options of the stock side")
+    p.add_argument("--plugin", default="", help="options of the plugin's side")
+    p.add_argument("--stock-env", nargs="*", default=[], metavar="NAME=VALUE")
+    p.add_argument("--plugin-env", nargs="*", default=[], metavar="NAME=VALUE")
+    p.add_argument("--replace", nargs="*", default=[], metavar="OLD=NEW", help="names replaced in the plugin's copy of the scripts")
+    p.add_argument("--exceptions", help="lines: case verdict reason")
+    p.add_argument("--require", nargs="*", default=[], help="counters of -petsctc_summary that every case (group:NAME: the group) must show")
+    p.add_argument("--mpiexec", default=os.environ.get("MPIEXEC", "mpiexec"))
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--timeout", type=int, default=120, help="seconds for one program")
+    args = p.parse_args()
+    args.replace = [pair.split("=", 1) for pair in args.replace]
+    args.tree, args.work, args.petsc = (os.path.abspath(d) for d in (args.tree, args.work, args.petsc))
+
+    start = time.time()
+    shutil.rmtree(args.work, ignore_errors=True)
+    cases = [harness_case(args, s) for s in read_list(args.scripts)] if args.scripts else [command_case(args, s) for s in read_list(args.commands)]
+    names = [c.name for c in cases]
+    if not cases or len(set(names)) != len(names):
+        sys.exit(f"A/B {args.title}: the list is empty or names a case twice")
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for job in [pool.submit(run, args, case, side) for case in cases for side in ("stock", "plugin")]:
+            job.result()
+    sys.exit(1 if report(args, cases, time.time() - start) else 0)
+
+
+if __name__ == "__main__":
+    main()
