@@ -12,14 +12,14 @@
 
 typedef enum {
   PETSCTC_STOP_NONE = 0,
-  PETSCTC_STOP_BETA_ZERO,   /* CG: beta == 0 */
-  PETSCTC_STOP_BETA_SIGN,   /* CG: beta changed its sign: indefinite preconditioner */
-  PETSCTC_STOP_BETA_NAN,    /* CG: beta is Inf or NaN */
-  PETSCTC_STOP_DPI_NAN,     /* CG: p.Ap is Inf or NaN */
-  PETSCTC_STOP_DPI_SIGN,    /* CG: p.Ap is 0 or changed its sign: indefinite matrix */
-  PETSCTC_STOP_D1_NAN,      /* BCGS: v.rp is Inf or NaN */
-  PETSCTC_STOP_D1_ZERO,     /* BCGS: v.rp == 0 */
-  PETSCTC_STOP_D2_ZERO      /* BCGS: t.t == 0 */
+  PETSCTC_STOP_BETA_ZERO, /* CG: beta == 0 */
+  PETSCTC_STOP_BETA_SIGN, /* CG: beta changed its sign: indefinite preconditioner */
+  PETSCTC_STOP_BETA_NAN,  /* CG: beta is Inf or NaN */
+  PETSCTC_STOP_DPI_NAN,   /* CG: p.Ap is Inf or NaN */
+  PETSCTC_STOP_DPI_SIGN,  /* CG: p.Ap is 0 or changed its sign: indefinite matrix */
+  PETSCTC_STOP_D1_NAN,    /* BCGS: v.rp is Inf or NaN */
+  PETSCTC_STOP_D1_ZERO,   /* BCGS: v.rp == 0 */
+  PETSCTC_STOP_D2_ZERO    /* BCGS: t.t == 0 */
 } PetscTCStop;
 
 /* ---- CG. All fields are doubles, so that one copy brings them to the host */
@@ -33,11 +33,13 @@ typedef struct {
 
 typedef struct {
   PetscTCReduceWork reduce;
-  TCCGScalars      *s;      /* in the memory of the vectors */
-  PetscBool         tensor; /* reductions fold on the Tensor Core */
+  TCCGScalars      *s;      /* in the memory of the vectors; nothing before reset */
+  TCCGScalars      *pinned; /* CUDA: page-locked, where read() receives them */
+  PetscBool         tensor; /* reductions fold on the Tensor Core. Set by the caller, at any time */
 } TCCGWork;
 
 typedef struct {
+  /* create leaves `tensor` alone. destroy of a work that is all zero, or twice, does nothing */
   PetscErrorCode (*create)(TCCGWork *work);
   PetscErrorCode (*destroy)(TCCGWork *work);
   /* Sets all scalars to 0 (stop included) */
@@ -76,6 +78,7 @@ typedef struct {
 typedef struct {
   PetscTCReduceWork reduce;
   TCBCGSScalars    *s;
+  TCBCGSScalars    *pinned;
   PetscBool         tensor;
 } TCBCGSWork;
 

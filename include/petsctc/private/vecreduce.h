@@ -7,14 +7,15 @@
 #include <petsctc/private/petsctcimpl.h>
 
 enum {
-  PETSCTC_MAX_DOTS = 8 /* dot products of one reduction: the rows of an MMA tile */
+  PETSCTC_MAX_DOTS   = 8,  /* dot products of one reduction: the rows of an MMA tile */
+  PETSCTC_MAX_BLOCKS = 528 /* thread blocks of one reduction: 4 for each of the 132 multiprocessors of an H100. A constant, so that sums do not depend on the device */
 };
 
 /* Work space of reductions: partial sums of the blocks and the counter by which the last block knows itself. One per stream of work: reductions that share it must be ordered. */
 typedef struct {
   PetscBool    cuda;
-  PetscScalar *partial; /* [PETSCTC_MAX_DOTS * blocks] */
-  unsigned    *arrived; /* [1], zero between reductions */
+  PetscScalar *partial; /* CUDA: [PETSCTC_MAX_DOTS * PETSCTC_MAX_BLOCKS] */
+  unsigned    *arrived; /* CUDA: [1], zero between reductions */
 } PetscTCReduceWork;
 
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkCreate_Host(PetscTCReduceWork *work);
@@ -22,7 +23,7 @@ PETSC_INTERN PetscErrorCode PetscTCReduceWorkCreate_CUDA(PetscTCReduceWork *work
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkDestroy_Host(PetscTCReduceWork *work);
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkDestroy_CUDA(PetscTCReduceWork *work);
 
-/* result[k] <- x . y[k], k < count <= 8, one pass over x. tensor: partial sums folded on the Tensor Core, else by shuffles on CUDA cores */
+/* result[k] <- x . y[k], k < count <= 8, one pass over x; each has the bits of a dot product alone. tensor: partial sums folded on the Tensor Core, else by shuffles on CUDA cores */
 PETSC_INTERN PetscErrorCode PetscTCMDot_Host(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode PetscTCMDot_CUDA(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
 /* result[0] <- sqrt(x . x) */

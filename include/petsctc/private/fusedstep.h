@@ -1,0 +1,79 @@
+/*
+   A fused step: one pass over a few vectors that updates some of them, adds up to 8 sums on the way, and ends with a little scalar arithmetic on the result.
+   A step is written once, as a struct, and run by PetscTCBackend_Host (fusedstep_host.h) and PetscTCBackend_CUDA (fusedstep_cuda.cuh).
+
+   A step S derives from PetscTCStep<Scalars, inputs, outputs, sums> and has
+
+     in[], out[]                        its vectors; an output may be one of the inputs, as the very same pointer
+     begin(Scalars &s)                  what the elements need of the scalars. Every thread of a GPU runs it on its own copy
+     element(s, in[], out[], sum[])     one element of every vector: out[] from in[], sum[] added to. T is a double, or on the host a pack of them
+     end(Scalars &s, const sum[])       the rest of the scalars, from the complete sums; run once
+
+   Scalars have a field `stop`: a step that finds it set leaves everything as it is, and a step whose begin() sets it leaves the vectors. A step with
+   reads_scalars false runs whatever the scalars hold.
+*/
+#pragma once
+
+#include <petsctc/private/vecreduce.h>
+
+#if defined(__CUDACC__)
+  #define PETSCTC_HOST_DEVICE __host__ __device__ __forceinline__
+#else
+  #define PETSCTC_HOST_DEVICE inline
+#endif
+
+/* An array of no elements is not C++ */
+constexpr int PetscTCAtLeastOne(int n)
+{
+  return n > 0 ? n : 1;
+}
+
+template <class S, int Inputs, int Outputs, int Sums>
+struct PetscTCStep {
+  static_assert(Sums <= PETSCTC_MAX_DOTS, "more sums than an MMA tile has rows");
+  using Scalars                       = S;
+  static constexpr int  inputs        = Inputs;
+  static constexpr int  outputs       = Outputs;
+  static constexpr int  sums          = Sums;
+  static constexpr bool reads_scalars = true;
+
+  const PetscScalar *in[PetscTCAtLeastOne(Inputs)];
+  PetscScalar       *out[PetscTCAtLeastOne(Outputs)];
+
+  PETSCTC_HOST_DEVICE void begin(Scalars &) const { }
+  template <class T>
+  PETSCTC_HOST_DEVICE void element(const Scalars &, const T[], T[], T[]) const
+  {
+  }
+  PETSCTC_HOST_DEVICE void end(Scalars &, const PetscScalar[]) const { }
+};
+
+/* sum <- sum + x y. Fused on the GPU by name, not at the compiler's choice: then a sum has the same bits whatever else its step does */
+template <class T>
+PETSCTC_HOST_DEVICE void PetscTCAddProduct(T &sum, const T &x, const T &y)
+{
+#if defined(__CUDA_ARCH__)
+  sum = fma(x, y, sum);
+#else
+  sum += x * y;
+#endif
+}
+
+/* x - x is 0 for every finite x and NaN for the others */
+PETSCTC_HOST_DEVICE bool PetscTCIsInfOrNan(PetscReal x)
+{
+  return !(x - x == 0.0);
+}
+
+PETSCTC_HOST_DEVICE int PetscTCSign(PetscReal x)
+{
+  return PetscSign(x);
+}
+
+/* Was the step stopped, before it or by its begin()? */
+template <class Step>
+PETSCTC_HOST_DEVICE bool PetscTCStepStopped(const typename Step::Scalars &s)
+{
+  if constexpr (Step::reads_scalars) return s.stop != 0.0;
+  else return (void)s, false;
+}
