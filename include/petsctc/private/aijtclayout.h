@@ -11,9 +11,10 @@
 
    Rows are sorted by decreasing length inside windows of `window` consecutive rows (stable), then dealt into classes:
      long    more than long_min nonzeros: each row is cut into pieces of at most AIJTC_PIECE_TILES tiles; 32 consecutive nonzeros of the row fill a tile. Every
-             piece leaves a partial sum, partial sums of a row are added in order
+             piece leaves a partial sum, partial sums of a row are added in a fixed order
      medium  short_max < nonzeros <= long_min: slices of 8 rows; a slice has ceil(longest/4) tiles, tile t holding nonzeros 4t..4t+3 of its 8 rows
-     short   1 <= nonzeros <= short_max (short_max <= 4): grouped by width 1, 2 or 4 (3 is padded to 4). A tile row is shared by 4/width matrix rows, so a tile holds 32/width rows
+     short   1 <= nonzeros <= short_max (short_max <= 4): grouped by width 1, 2 or 4 (3 is padded to 4). A tile row is shared by 4/width matrix rows, so a tile holds 32/width
+             rows: slot s holds entry s % width of the tile's row s / width
      empty   no nonzero: only the row number is kept
    rid (the paper's org_rid) maps packed rows to matrix rows, long rows first, then medium (8 per slice, -1 for a missing row), short of width 4, 2, 1 (padded
    with -1 to whole tiles), then empty.
@@ -51,21 +52,22 @@ typedef struct {
   PetscCount   nnz;    /* entries */
 
   /* rows */
-  PetscInt   nlong, nmedium, nempty; /* rows of these classes */
-  PetscInt   nshort[3];              /* rows of width 4, 2, 1 */
-  PetscInt   nrid;                   /* length of rid */
-  PetscInt  *rid;
-  PetscInt   rid_medium, rid_short[3], rid_empty; /* where the classes start in rid; long rows start at 0 */
+  PetscInt  nlong, nmedium, nempty; /* rows of these classes */
+  PetscInt  nshort[3];              /* rows of width 4, 2, 1 */
+  PetscInt  nrid;                   /* length of rid */
+  PetscInt *rid;
+  PetscInt  rid_medium, rid_short[3], rid_empty; /* where the classes start in rid; long rows start at 0 */
 
   /* long */
   PetscInt     npieces;
   PetscCount  *piece_tile; /* [npieces + 1] first tile of each piece */
   PetscInt    *long_piece; /* [nlong + 1] first piece of each long row */
-  PetscScalar *partial;    /* [npieces] work: the pieces' sums */
+  PetscScalar *partial;    /* [npieces] work of the CUDA product: the pieces' sums; NULL on the host */
 
   /* medium */
   PetscInt    nslices;
-  PetscCount *slice_tile; /* [nslices + 1] first tile of each slice (absolute tile numbers) */
+  PetscCount  medium_tile; /* first tile of the first slice: the long rows' tiles end here */
+  PetscCount *slice_tile;  /* [nslices + 1] first tile of each slice (absolute tile numbers) */
 
   /* short: tiles short_tile[k] .. short_tile[k+1]-1 have width 4, 2, 1 for k = 0, 1, 2 */
   PetscCount short_tile[4];
@@ -84,7 +86,7 @@ PETSC_INTERN PetscCount AIJTCLayoutBytes(const AIJTCLayout *layout);
 PETSC_INTERN PetscErrorCode AIJTCLayoutRefresh_Host(AIJTCLayout *layout, const PetscScalar a[], PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutRefresh_CUDA(AIJTCLayout *layout, const PetscScalar a[], PetscTCStream stream);
 
-/* z <- A x (y NULL), z <- y + A x. z may be y, never x. tensor: MMA, else CUDA cores on the same tiles (the host twin adds in the same order for both). */
+/* z <- A x (y NULL), z <- y + A x. z may be y, never x. tensor: MMA, else CUDA cores on the same tiles (the host twin adds in one order, that of the matrix row, for both). */
 PETSC_INTERN PetscErrorCode AIJTCLayoutMult_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMult_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream);
 
