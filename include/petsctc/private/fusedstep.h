@@ -22,12 +22,6 @@
   #define PETSCTC_HOST_DEVICE inline
 #endif
 
-/* An array of no elements is not C++ */
-constexpr int PetscTCAtLeastOne(int n)
-{
-  return n > 0 ? n : 1;
-}
-
 template <class S, int Inputs, int Outputs, int Sums>
 struct PetscTCStep {
   static_assert(Sums <= PETSCTC_MAX_DOTS, "more sums than an MMA tile has rows");
@@ -36,9 +30,13 @@ struct PetscTCStep {
   static constexpr int  outputs       = Outputs;
   static constexpr int  sums          = Sums;
   static constexpr bool reads_scalars = true;
+  /* Sizes of arrays: one of no elements is not C++ */
+  static constexpr int in_size  = Inputs > 0 ? Inputs : 1;
+  static constexpr int out_size = Outputs > 0 ? Outputs : 1;
+  static constexpr int sum_size = Sums > 0 ? Sums : 1;
 
-  const PetscScalar *in[PetscTCAtLeastOne(Inputs)];
-  PetscScalar       *out[PetscTCAtLeastOne(Outputs)];
+  const PetscScalar *in[in_size];
+  PetscScalar       *out[out_size];
 
   PETSCTC_HOST_DEVICE void begin(Scalars &) const { }
   template <class T>

@@ -23,7 +23,7 @@ struct PetscTCBackend_Host {
   template <class T, class Step>
   static inline void apply(PetscInt i, const Step &step, const typename Step::Scalars &s, T sum[])
   {
-    T in[PetscTCAtLeastOne(Step::inputs)], out[PetscTCAtLeastOne(Step::outputs)];
+    T in[Step::in_size], out[Step::out_size];
 
     for (int k = 0; k < Step::inputs; ++k) std::memcpy(&in[k], step.in[k] + i, sizeof(T));
     step.element(s, in, out, sum);
@@ -38,8 +38,8 @@ struct PetscTCBackend_Host {
     PetscInt i = 0;
 
     while (n - i >= PACK) {
-      const PetscInt end                                = i + PetscMin(n - i, (PetscInt)BLOCK) / PACK * PACK;
-      Pack           sum[PetscTCAtLeastOne(Step::sums)] = {};
+      const PetscInt end                 = i + PetscMin(n - i, (PetscInt)BLOCK) / PACK * PACK;
+      Pack           sum[Step::sum_size] = {};
 
       for (; i < end; i += PACK) apply(i, step, s, sum);
       for (int k = 0; k < Step::sums; ++k) total[k] += fold(sum[k]);
@@ -50,8 +50,8 @@ struct PetscTCBackend_Host {
   template <class Step>
   static PetscErrorCode run(PetscInt n, const Step &step, typename Step::Scalars *scalars, PetscBool, PetscTCReduceWork *, PetscTCStream)
   {
-    typename Step::Scalars s                                    = {};
-    PetscScalar            total[PetscTCAtLeastOne(Step::sums)] = {};
+    typename Step::Scalars s                     = {};
+    PetscScalar            total[Step::sum_size] = {};
 
     PetscFunctionBegin;
     if constexpr (Step::reads_scalars) s = *scalars;

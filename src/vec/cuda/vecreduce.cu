@@ -1,0 +1,44 @@
+/*
+   Dot products and norm on the GPU.
+
+   Method, Layout  fusedstep_cuda.cuh and grid_reduce.cuh
+   Memory traffic  8 n (count + 1) bytes for a multiple dot product, 8 n for a norm: for n = 1,030,301 at 4.3 TB/s 3.8 us for one dot product, 17.3 us for eight,
+                   1.9 us for a norm
+*/
+#include <petsctc/private/fusedstep_cuda.cuh>
+#include <petsctc/private/vecdots.h>
+
+PetscErrorCode PetscTCReduceWorkCreate_CUDA(PetscTCReduceWork *work)
+{
+  PetscFunctionBegin;
+  *work      = {};
+  work->cuda = PETSC_TRUE;
+  PetscCallCUDA(cudaMalloc(reinterpret_cast<void **>(&work->partial), PETSCTC_MAX_DOTS * PETSCTC_MAX_BLOCKS * sizeof(*work->partial)));
+  PetscCallCUDA(cudaMalloc(reinterpret_cast<void **>(&work->arrived), sizeof(*work->arrived)));
+  PetscCallCUDA(cudaMemset(work->arrived, 0, sizeof(*work->arrived)));
+  PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the work may be used on a stream that does not wait for the default one */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PetscTCReduceWorkDestroy_CUDA(PetscTCReduceWork *work)
+{
+  PetscFunctionBegin;
+  if (work->partial) PetscCallCUDA(cudaFree(work->partial));
+  if (work->arrived) PetscCallCUDA(cudaFree(work->arrived));
+  *work = {};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PetscTCMDot_CUDA(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscTCVecDots<PetscTCBackend_CUDA>::mdot(n, x, count, y, result, tensor, work, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PetscTCNorm2_CUDA(PetscInt n, const PetscScalar x[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscTCVecDots<PetscTCBackend_CUDA>::norm2(n, x, result, tensor, work, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
