@@ -1,0 +1,29 @@
+# What the scripts share. To be sourced; needs $root, the top of the source tree.
+
+# Open MPI refuses root and more processes than cores unless told otherwise: containers and test machines are both
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# One thread each: with more, small products of a threaded BLAS fight for the cores of the other processes
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
+
+# set_up [options of setup.sh]: exports PETSC_DIR and PETSC_ARCH
+set_up() {
+  local petsc
+  petsc=$("$root/scripts/setup.sh" --print-env "$@")
+  eval "$petsc"
+  export PETSC_DIR PETSC_ARCH
+}
+
+# build PRESET [cmake options]: configures and builds in build-PRESET
+build() {
+  local preset=$1 build=$root/build-$1 log
+  shift
+  log=$build/configure.log
+  mkdir -p "$build"
+  echo "==> Configuring in $build"
+  (cd "$root" && cmake --preset "$preset" -DPETSC_DIR="$PETSC_DIR" -DPETSC_ARCH="$PETSC_ARCH" "$@") >"$log" 2>&1 || {
+    cat "$log" >&2
+    return 1
+  }
+  echo "==> Building"
+  cmake --build "$build"
+}
