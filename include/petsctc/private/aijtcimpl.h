@@ -1,8 +1,114 @@
-/* MATAIJTC's PETSc side: the classes (parent x seq/mpi), what each matrix carries, the parent scope. Kernels do not include this. */
+/*
+   MATAIJTC's PETSc side: the classes (parent x seq/mpi), what each matrix carries, the parent scope. Kernels do not include this.
+
+   A matrix of ours *is* its parent (MATSEQAIJCUSPARSE, MATSEQAIJ or the MPI types): `data` and `spptr` are the parent's, most operations are the parent's, and what
+   we add lives in one container composed on the matrix. See docs/mat-inheritance.md for the rules behind this header.
+*/
 #pragma once
 
 #include <petsc/private/matimpl.h>
 #include <petsctc.h>
 #include <petsctc/private/aijtclayout.h>
+#include <petsctc/private/petsctccounts.h>
 
 PETSC_INTERN PetscLogEvent MAT_AIJTCBuild, MAT_AIJTCRefresh;
+
+/* ---- classes: one for each parent, sequential or MPI */
+typedef void (*MatAIJTCFn)(void); /* void (*)(void) casts to and from every function type */
+
+typedef struct {
+  const char *name;         /* a composed function that PETSc itself composes, and removes, on the parent */
+  MatAIJTCFn  mine, theirs; /* theirs: captured from a pristine parent */
+} MatAIJTCComposed;
+
+enum {
+  AIJTC_MAX_COMPOSED = 6
+};
+
+typedef struct {
+  const char      *type, *parenttype;
+  PetscBool        cuda, mpi;
+  PetscBool        set;          /* captured since PetscTCInitialize() */
+  struct _MatOps   parent, mine; /* parent: the pristine parent's table; mine: only the slots that we take, the rest NULL */
+  MatAIJTCComposed composed[AIJTC_MAX_COMPOSED];
+} MatAIJTCClass;
+
+enum {
+  AIJTC_SEQ_HOST = 0,
+  AIJTC_MPI_HOST,
+  AIJTC_SEQ_CUDA,
+  AIJTC_MPI_CUDA,
+  AIJTC_NCLASSES
+};
+
+/* ---- what each matrix carries */
+typedef struct {
+  MatAIJTCMMAType mma;
+  AIJTCParams     params;
+  PetscBool       check; /* compare every product with the parent's */
+  PetscReal       check_rtol;
+} MatAIJTCSettings;
+
+typedef struct {
+  MatAIJTCSettings settings;
+  char            *held;   /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
+  PetscBool        valid;  /* the layout below stands for the matrix with this key */
+  void            *data;   /* key: the parent's data, */
+  PetscInt         merges; /* how often MatHeaderMerge() replaced it (a freed address may come back), */
+  PetscObjectState nonzerostate, state;
+  AIJTCLayout      layout;
+  PetscInt         builds, refreshes;
+} Mat_AIJTC;
+
+/* parent.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCGetClass(PetscInt, MatAIJTCClass **);
+PETSC_INTERN MatAIJTCClass *MatAIJTCClassOf(Mat);
+PETSC_INTERN PetscErrorCode MatAIJTCGetData(Mat, Mat_AIJTC **);
+PETSC_INTERN PetscErrorCode MatAIJTCGetBlocks(Mat, Mat[2]);
+PETSC_INTERN PetscErrorCode MatAIJTCBrand(Mat, MatAIJTCClass *);
+PETSC_INTERN PetscErrorCode MatAIJTCBrandResult(Mat, PetscBool);
+PETSC_INTERN PetscErrorCode MatAIJTCStrip(Mat);
+PETSC_INTERN MatAIJTCFn     MatAIJTCTheirs(Mat, const char[]);
+PETSC_INTERN PetscErrorCode MatAIJTCForget(Mat);
+PETSC_INTERN PetscInt       MatAIJTCMerges(Mat);
+PETSC_INTERN PetscErrorCode MatAIJTCReset_Private(void);
+PETSC_INTERN PetscErrorCode MatDestroy_AIJTC(Mat);
+
+enum {
+  AIJTC_SCOPE_MAX = 4
+};
+typedef struct {
+  Mat            A[AIJTC_SCOPE_MAX];
+  MatAIJTCClass *c[AIJTC_SCOPE_MAX];
+} MatAIJTCScope;
+PETSC_INTERN PetscErrorCode MatAIJTCScopeBegin(MatAIJTCScope *, Mat, Mat, Mat, Mat);
+PETSC_INTERN PetscErrorCode MatAIJTCScopeEnd(MatAIJTCScope *);
+
+/* Runs a parent's operation while A (and B) are plain parents. The scope is closed on an error too: a failed operation must not leave a matrix without its type */
+#define MatAIJTCCallParent(A, B, ...) \
+  do { \
+    MatAIJTCScope  scope_; \
+    PetscErrorCode ierr_parent_; \
+    PetscCall(MatAIJTCScopeBegin(&scope_, A, B, NULL, NULL)); \
+    ierr_parent_ = __VA_ARGS__; \
+    PetscCall(MatAIJTCScopeEnd(&scope_)); \
+    PetscCall(ierr_parent_); \
+  } while (0)
+
+/* seqaijtc.cxx, mpiaijtc.cxx, lifecycle.cxx: fill a class' table */
+PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *);
+PETSC_INTERN PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *);
+PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
+
+/* products.cxx, factors.cxx */
+#define AIJTC_PRODUCT_HOOK "MatProductSetFromOptions_anytype_C"
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTC(Mat);
+PETSC_INTERN PetscErrorCode MatAIJTCRegisterFactors(void);
+
+/* lifecycle.cxx */
+PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat, MatType, MatReuse, Mat *);
+
+/* aijtc.cxx */
+PETSC_INTERN PetscErrorCode MatView_AIJTC(Mat, PetscViewer);
+PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTC(Mat, PetscOptionItems);
+PETSC_INTERN PetscErrorCode MatAIJTCSettingsCopy(Mat, Mat);

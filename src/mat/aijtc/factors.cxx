@@ -1,0 +1,144 @@
+/*
+   Factorisations: the parent's, found under our type name. Every phase runs in parent scope, because it copies A's composed functions and, in a debug PETSc, asks for the exact
+   type. A handler declines a matrix of the other parent, and PETSc goes on to the next.
+*/
+#include <petsctc/private/aijtcimpl.h>
+
+static constexpr char FACTOR_CONTAINER[] = "__AIJTC_factor";
+
+typedef struct {
+  struct _MatOps theirs; /* the slots of the factor that ours stand before */
+  PetscBool      cuda;
+} MatAIJTCFactor;
+
+static PetscErrorCode MatAIJTCFactorDestroy(PetscCtxRt ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(*(void **)ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAIJTCFactorWrap(Mat, MatAIJTCFactor *);
+
+static PetscErrorCode MatAIJTCGetFactorData(Mat F, MatAIJTCFactor **f)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectContainerQuery((PetscObject)F, FACTOR_CONTAINER, f));
+  PetscCheck(*f, PetscObjectComm((PetscObject)F), PETSC_ERR_PLIB, "The factor lost what its phases need");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A phase: theirs, in A's parent scope; the functions that it installs are wrapped afterwards. Slot is a member of struct _MatOps, Args what follows (F, A) */
+template <auto Slot, typename... Args>
+static PetscErrorCode MatAIJTCFactorPhase(Mat F, Mat A, Args... args)
+{
+  MatAIJTCFactor *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetFactorData(F, &f));
+  F->ops->*Slot = f->theirs.*Slot;
+  MatAIJTCCallParent(A, NULL, (*(f->theirs.*Slot))(F, A, args...));
+  PetscCall(MatAIJTCFactorWrap(F, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* cuSPARSE's triangular solves fill a host vector's device copy, which nobody reads: give them device vectors */
+template <auto Slot>
+static PetscErrorCode MatAIJTCFactorSolve(Mat F, Vec b, Vec x)
+{
+  PetscBool       bdevice, xdevice;
+  MatAIJTCFactor *f;
+  Vec             bcopy, xcopy;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetFactorData(F, &f));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)b, &bdevice, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)x, &xdevice, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+  if (bdevice && xdevice) {
+    PetscCall((*(f->theirs.*Slot))(F, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatCreateVecs(F, &xcopy, &bcopy));
+  PetscCall(VecCopy(b, bcopy));
+  PetscCall((*(f->theirs.*Slot))(F, bcopy, xcopy));
+  PetscCall(VecCopy(xcopy, x));
+  PetscCall(VecDestroy(&bcopy));
+  PetscCall(VecDestroy(&xcopy));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Puts ours before the function that F has in this slot, if it is not there already */
+template <auto Slot, typename Fn>
+static void Wrap(Mat F, MatAIJTCFactor *f, Fn ours)
+{
+  if (!(F->ops->*Slot) || F->ops->*Slot == ours) return;
+  f->theirs.*Slot = F->ops->*Slot;
+  F->ops->*Slot   = ours;
+}
+
+static PetscErrorCode MatAIJTCFactorWrap(Mat F, MatAIJTCFactor *f)
+{
+  using Ops  = struct _MatOps;
+  using Info = const MatFactorInfo *;
+
+  PetscFunctionBegin;
+  Wrap<&Ops::lufactorsymbolic>(F, f, MatAIJTCFactorPhase<&Ops::lufactorsymbolic, IS, IS, Info>);
+  Wrap<&Ops::ilufactorsymbolic>(F, f, MatAIJTCFactorPhase<&Ops::ilufactorsymbolic, IS, IS, Info>);
+  Wrap<&Ops::choleskyfactorsymbolic>(F, f, MatAIJTCFactorPhase<&Ops::choleskyfactorsymbolic, IS, Info>);
+  Wrap<&Ops::iccfactorsymbolic>(F, f, MatAIJTCFactorPhase<&Ops::iccfactorsymbolic, IS, Info>);
+  Wrap<&Ops::lufactornumeric>(F, f, MatAIJTCFactorPhase<&Ops::lufactornumeric, Info>);
+  Wrap<&Ops::choleskyfactornumeric>(F, f, MatAIJTCFactorPhase<&Ops::choleskyfactornumeric, Info>);
+  if (f->cuda) {
+    Wrap<&Ops::solve>(F, f, MatAIJTCFactorSolve<&Ops::solve>);
+    Wrap<&Ops::solvetranspose>(F, f, MatAIJTCFactorSolve<&Ops::solvetranspose>);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAIJTCGetFactor(Mat A, MatFactorType type, MatSolverType solver, PetscBool cuda, Mat *F)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  PetscErrorCode (*create)(Mat, MatFactorType, Mat *);
+  MatAIJTCFactor *f;
+
+  PetscFunctionBegin;
+  *F = NULL;
+  if (!c || c->cuda != cuda) PetscFunctionReturn(PETSC_SUCCESS); /* decline */
+  PetscCall(MatSolverTypeGet(solver, c->parenttype, type, NULL, NULL, &create));
+  PetscCheck(create, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "PETSc has no %s factorisation of type %s for %s", MatFactorTypes[type], solver, c->parenttype);
+  MatAIJTCCallParent(A, NULL, (*create)(A, type, F));
+  if (!*F) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscNew(&f));
+  f->cuda = cuda;
+  PetscCall(PetscObjectContainerCompose((PetscObject)*F, FACTOR_CONTAINER, f, MatAIJTCFactorDestroy));
+  PetscCall(MatAIJTCFactorWrap(*F, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PetscDefined(HAVE_CUDA)
+static PetscErrorCode MatGetFactor_seqaijtc_cusparse(Mat A, MatFactorType type, Mat *F)
+{
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetFactor(A, type, MATSOLVERCUSPARSE, PETSC_TRUE, F));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+static PetscErrorCode MatGetFactor_seqaijtc_petsc(Mat A, MatFactorType type, Mat *F)
+{
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetFactor(A, type, MATSOLVERPETSC, PETSC_FALSE, F));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatAIJTCRegisterFactors(void)
+{
+  PetscFunctionBegin;
+  for (MatFactorType type : {MAT_FACTOR_LU, MAT_FACTOR_CHOLESKY, MAT_FACTOR_ILU, MAT_FACTOR_ICC}) {
+#if PetscDefined(HAVE_CUDA)
+    PetscCall(MatSolverTypeRegister(MATSOLVERCUSPARSE, MATSEQAIJTC, type, MatGetFactor_seqaijtc_cusparse));
+#endif
+    PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJTC, type, MatGetFactor_seqaijtc_petsc));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

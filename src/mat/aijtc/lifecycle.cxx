@@ -1,0 +1,164 @@
+/* How a MATAIJTC comes to be: creation, duplication, conversion both ways, COO assembly, and the table entries that all classes share. */
+#include <petsctc/private/aijtcimpl.h>
+
+const char *const MatAIJTCBackendTypes[] = {"auto", "cuda", "host", "MatAIJTCBackendType", "MAT_AIJTC_BACKEND_", NULL};
+
+/* ---- creation */
+
+/* CUDA or host parent: by option, else by what every process of the matrix can use */
+static PetscErrorCode MatAIJTCChooseBackend(Mat A, PetscBool *cuda)
+{
+  MatAIJTCBackendType backend = MAT_AIJTC_BACKEND_AUTO;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetEnum(((PetscObject)A)->options, ((PetscObject)A)->prefix, "-mat_aijtc_backend", MatAIJTCBackendTypes, (PetscEnum *)&backend, NULL));
+  *cuda = PETSC_FALSE;
+  if (backend == MAT_AIJTC_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscTCDeviceUsable(PetscObjectComm((PetscObject)A), cuda));
+  PetscCheck(*cuda || backend != MAT_AIJTC_BACKEND_CUDA, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "-mat_aijtc_backend cuda, but %s. Use -mat_aijtc_backend auto or host",
+             PetscDefined(HAVE_CUDA) ? "no CUDA device is usable on every process of the matrix" : "this PETSc was configured without CUDA");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreate_AIJTC(Mat A, PetscBool mpi)
+{
+  MatAIJTCClass *c;
+  PetscBool      cuda;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCChooseBackend(A, &cuda));
+  PetscCall(MatAIJTCGetClass((cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST) + (mpi ? 1 : 0), &c));
+  PetscCall(MatSetType(A, c->parenttype));
+  if (!A->factortype) PetscCall(MatAIJTCBrand(A, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatCreate_SeqAIJTC(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreate_AIJTC(A, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatCreate_MPIAIJTC(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreate_AIJTC(A, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDuplicate_AIJTC(Mat A, MatDuplicateOption op, Mat *B)
+{
+  MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  MatAIJTCCallParent(A, NULL, (*c->parent.duplicate)(A, op, B));
+  PetscCall(MatAIJTCBrandResult(*B, c->cuda));
+  PetscCall(MatAIJTCSettingsCopy(A, *B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- conversion. Nothing is composed under a name of ours: factors copy A's composed functions and would not know to remove them. */
+
+/* From ours to any type that the parent converts to */
+static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, Mat *M)
+{
+  PetscFunctionBegin;
+  if (reuse == MAT_INPLACE_MATRIX) {
+    PetscCall(MatAIJTCStrip(A));
+    PetscCall(MatAIJTCForget(A));
+    PetscCall(MatConvert(A, type, reuse, M));
+  } else MatAIJTCCallParent(A, NULL, MatConvert(A, type, reuse, M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* From any type that converts to the parent: convert, then brand */
+static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatReuse reuse, Mat *M, PetscInt number)
+{
+  MatAIJTCClass *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetClass(number, &c));
+  if (reuse == MAT_REUSE_MATRIX) MatAIJTCCallParent(*M, NULL, MatConvert(A, c->parenttype, reuse, M));
+  else {
+    PetscCall(MatConvert(A, c->parenttype, reuse, M));
+    PetscCall(MatAIJTCBrand(*M, c));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* `convertfrom` is given the source alone, so each class has its own */
+template <int number>
+static PetscErrorCode MatConvertFrom_AIJTC(Mat A, MatType, MatReuse reuse, Mat *M)
+{
+  return MatConvert_Any_AIJTC(A, reuse, M, number);
+}
+
+/* For MatSeqAIJRegister() (-mat_seqaij_type seqaijtc): PETSc calls it on every SeqAIJ it creates, which may be unassembled, or ours already */
+PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat A, MatType, MatReuse reuse, Mat *M)
+{
+  PetscBool      cuda;
+  MatAIJTCClass *c;
+
+  PetscFunctionBegin;
+  if (MatAIJTCClassOf(A) && reuse == MAT_INPLACE_MATRIX) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCChooseBackend(A, &cuda));
+  PetscCall(MatAIJTCGetClass(cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST, &c));
+  if (reuse != MAT_INPLACE_MATRIX) {
+    PetscCall(MatConvert_Any_AIJTC(A, reuse, M, cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (cuda) { /* MatConvert() would insist on an assembled matrix */
+    PetscErrorCode (*convert)(Mat, MatType, MatReuse, Mat *);
+
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, "MatConvert_seqaij_seqaijcusparse_C", &convert));
+    PetscCheck(convert, PETSC_COMM_SELF, PETSC_ERR_SUP, "Matrix of type %s cannot become %s", ((PetscObject)A)->type_name, c->parenttype);
+    PetscCall((*convert)(A, MATSEQAIJCUSPARSE, reuse, M));
+  }
+  PetscCall(MatAIJTCBrand(A, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- COO assembly: PETSc's, in parent scope, at whose end the blocks that it made are branded */
+
+#if PetscDefined(HAVE_CUDA)
+static PetscErrorCode MatSetPreallocationCOO_AIJTC(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
+{
+  const auto theirs = (PetscErrorCode(*)(Mat, PetscCount, PetscInt[], PetscInt[]))MatAIJTCTheirs(A, "MatSetPreallocationCOO_C");
+
+  PetscFunctionBegin;
+  MatAIJTCCallParent(A, NULL, (*theirs)(A, n, i, j));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetValuesCOO_AIJTC(Mat A, const PetscScalar v[], InsertMode mode)
+{
+  const auto theirs = (PetscErrorCode(*)(Mat, const PetscScalar[], InsertMode))MatAIJTCTheirs(A, "MatSetValuesCOO_C");
+
+  PetscFunctionBegin;
+  MatAIJTCCallParent(A, NULL, (*theirs)(A, v, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *c, PetscInt number)
+{
+  PetscErrorCode (*const from[AIJTC_NCLASSES])(Mat, MatType, MatReuse, Mat *) = {MatConvertFrom_AIJTC<AIJTC_SEQ_HOST>, MatConvertFrom_AIJTC<AIJTC_MPI_HOST>, MatConvertFrom_AIJTC<AIJTC_SEQ_CUDA>, MatConvertFrom_AIJTC<AIJTC_MPI_CUDA>};
+  struct _MatOps *m                                                           = &c->mine;
+
+  PetscFunctionBegin;
+  m->destroy        = MatDestroy_AIJTC;
+  m->duplicate      = MatDuplicate_AIJTC;
+  m->convert        = MatConvert_AIJTC_Any;
+  m->convertfrom    = from[number];
+  m->view           = MatView_AIJTC;
+  m->setfromoptions = MatSetFromOptions_AIJTC;
+  if (c->cuda || c->mpi) m->productsetfromoptions = MatProductSetFromOptions_AIJTC;
+#if PetscDefined(HAVE_CUDA)
+  if (c->cuda) {
+    c->composed[0] = {"MatSetPreallocationCOO_C", (MatAIJTCFn)MatSetPreallocationCOO_AIJTC, NULL};
+    c->composed[1] = {"MatSetValuesCOO_C", (MatAIJTCFn)MatSetValuesCOO_AIJTC, NULL};
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,38 @@
+/*
+   The MPI type: PETSc's MPIAIJ (or MPIAIJCUSPARSE) whose two blocks are SeqAIJTC. MatMult_MPIAIJ calls the blocks' own mult and multadd between the two halves of its scatter, so
+   branding the blocks is all that a product needs. Blocks are made, and made again, by preallocation, hash assembly and COO assembly: they are branded after each.
+*/
+#include <petsctc/private/aijtcimpl.h>
+
+static PetscErrorCode MatAssemblyEnd_MPIAIJTC(Mat A, MatAssemblyType type)
+{
+  MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.assemblyend)(A, type));
+  PetscCall(MatAIJTCBrand(A, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PetscDefined(HAVE_CUDA)
+static PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJTC(Mat A, MatReuse reuse, IS *glob, Mat *L)
+{
+  const PetscBool cuda   = MatAIJTCClassOf(A)->cuda;
+  const auto      theirs = (PetscErrorCode(*)(Mat, MatReuse, IS *, Mat *))MatAIJTCTheirs(A, "MatMPIAIJGetLocalMatMerge_C");
+
+  PetscFunctionBegin;
+  MatAIJTCCallParent(A, reuse == MAT_REUSE_MATRIX ? *L : NULL, (*theirs)(A, reuse, glob, L));
+  if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatAIJTCBrandResult(*L, cuda));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *c)
+{
+  PetscFunctionBegin;
+  c->mine.assemblyend = MatAssemblyEnd_MPIAIJTC;
+#if PetscDefined(HAVE_CUDA)
+  if (c->cuda) c->composed[2] = {"MatMPIAIJGetLocalMatMerge_C", (MatAIJTCFn)MatMPIAIJGetLocalMatMerge_MPIAIJTC, NULL};
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,125 @@
+/* Registration: what PETSc's dynamic loader calls, and what a program that links the library calls. */
+#include <petsctc/private/aijtcimpl.h>
+
+PetscTCCounts petsctc_counts;
+
+static PetscBool initialized = PETSC_FALSE, summary = PETSC_FALSE;
+
+/*
+   The library reads PETSc's private structures, so it works only with the PETSc that it was compiled for. The version and the sizes of the library in this process are asked by
+   function call; the macros are those of compile time.
+*/
+static PetscErrorCode PetscTCCheckPETSc(void)
+{
+  PetscInt      major, minor, subminor;
+  PetscDataType scalar, integer;
+  PetscBool     foundscalar, foundinteger;
+  size_t        intsize = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, NULL));
+  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "libpetsctc was built for PETSc %d.%d but this program runs PETSc %" PetscInt_FMT ".%" PetscInt_FMT ".%" PetscInt_FMT ". Build libpetsctc against this PETSc (set PETSC_DIR and PETSC_ARCH)", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR,
+             major, minor, subminor);
+  PetscCall(PetscDataTypeFromString("scalar", &scalar, &foundscalar));
+  PetscCheck(foundscalar && scalar == PETSC_SCALAR, PETSC_COMM_SELF, PETSC_ERR_LIB, "libpetsctc was built for scalars of type %s but this PETSc has %s. Build libpetsctc against this PETSc (set PETSC_DIR and PETSC_ARCH)", PetscDataTypes[PETSC_SCALAR],
+             foundscalar ? PetscDataTypes[scalar] : "unknown");
+  PetscCall(PetscDataTypeFromString("int", &integer, &foundinteger));
+  if (foundinteger) PetscCall(PetscDataTypeGetSize(integer, &intsize));
+  PetscCheck(intsize == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_LIB, "libpetsctc was built for indices of %d bits but this PETSc has %d. Build libpetsctc against this PETSc (set PETSC_DIR and PETSC_ARCH)", (int)(8 * sizeof(PetscInt)),
+             (int)(8 * intsize));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PetscTCInitialize - Makes the types `MATAIJTC`, `KSPTCCG` and `KSPTCBCGS` known to PETSc
+
+  Not Collective
+
+  Options Database Key:
+. -petsctc_summary - print at the end what the library did: products, layouts built and refreshed, Krylov solves fused and not
+
+  Level: beginner
+
+  Notes:
+  Call it after `PetscInitialize()`. A program started with `-dll_append /abs/path/libpetsctc.so` needs no call. Calling it again does nothing; `PetscFinalize()` undoes it.
+
+  Errors if the library was built for another version, scalar type or index size of PETSc than the one in this process.
+
+.seealso: `PetscTCFinalize()`, `PetscTCInitialized()`, `MATAIJTC`, `KSPTCCG`, `KSPTCBCGS`
+@*/
+PetscErrorCode PetscTCInitialize(void)
+{
+  PetscFunctionBegin;
+  if (initialized) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscTCCheckPETSc());
+  initialized = PETSC_TRUE;
+  summary     = PETSC_FALSE;
+  PetscCall(PetscMemzero(&petsctc_counts, sizeof(petsctc_counts)));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-petsctc_summary", &summary, NULL));
+  PetscCall(MatRegister(MATSEQAIJTC, MatCreate_SeqAIJTC));
+  PetscCall(MatRegister(MATMPIAIJTC, MatCreate_MPIAIJTC));
+  PetscCall(MatRegisterRootName(MATAIJTC, MATSEQAIJTC, MATMPIAIJTC));
+  PetscCall(MatSeqAIJRegister(MATSEQAIJTC, MatConvert_SeqAIJ_SeqAIJTC));
+  PetscCall(MatAIJTCRegisterFactors());
+  PetscCall(KSPRegister(KSPTCCG, KSPCreate_TCCG));
+  PetscCall(KSPRegister(KSPTCBCGS, KSPCreate_TCBCGS));
+  PetscCall(PetscLogEventRegister("MatAIJTCBuild", MAT_CLASSID, &MAT_AIJTCBuild));
+  PetscCall(PetscLogEventRegister("MatAIJTCRefresh", MAT_CLASSID, &MAT_AIJTCRefresh));
+  PetscCall(PetscRegisterFinalize(PetscTCFinalize));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PetscTCFinalize - Forgets what `PetscTCInitialize()` set up; called by `PetscFinalize()`
+
+  Not Collective
+
+  Level: developer
+
+  Note:
+  The types stay registered until `PetscFinalize()` destroys PETSc's lists. Calling it again does nothing.
+
+.seealso: `PetscTCInitialize()`
+@*/
+PetscErrorCode PetscTCFinalize(void)
+{
+  const PetscTCCounts *n = &petsctc_counts;
+
+  PetscFunctionBegin;
+  if (!initialized) PetscFunctionReturn(PETSC_SUCCESS);
+  if (summary)
+    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "PETSc-TC: mult %" PetscInt64_FMT " mult_parent %" PetscInt64_FMT " builds %" PetscInt64_FMT " refreshes %" PetscInt64_FMT " fused %" PetscInt64_FMT " fallback %" PetscInt64_FMT "\n", n->mult,
+                          n->mult_parent, n->builds, n->refreshes, n->fused, n->fallback));
+  PetscCall(MatAIJTCReset_Private());
+  initialized = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PetscTCInitialized - Tells whether `PetscTCInitialize()` was called since `PetscInitialize()`
+
+  Not Collective
+
+  Output Parameter:
+. flg - `PETSC_TRUE` if so
+
+  Level: intermediate
+
+.seealso: `PetscTCInitialize()`
+@*/
+PetscErrorCode PetscTCInitialized(PetscBool *flg)
+{
+  PetscFunctionBegin;
+  *flg = initialized;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Found by name by PETSc's -dll_append (and -dll_prepend) in libpetsctc.so. Runs before PetscInitialize() is over: it may register, no more. */
+PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_petsctc(void);
+PetscErrorCode              PetscDLLibraryRegister_petsctc(void)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscTCInitialize());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
