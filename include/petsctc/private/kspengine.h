@@ -1,0 +1,75 @@
+/*
+   What the fused Krylov methods share on PETSc's side. A fused method is a type of PETSc (KSPCG, KSPBCGS) whose solve is replaced: setup, options, view, residual and
+   solution builders stay PETSc's, and PETSc's own solve stays at hand for whatever is not fused.
+*/
+#pragma once
+
+#include <petsc/private/kspimpl.h>
+#include <petsctc.h>
+#include <petsctc/private/kspsteps.h>
+
+/* Where the vectors of a solve live, hence which table of steps computes it */
+typedef enum {
+  KSPTC_HOST,
+  KSPTC_CUDA,
+  KSPTC_BACKENDS
+} KSPTCBackend;
+
+typedef struct _n_KSPTC *KSPTC;
+
+/* The first member of what a method carries */
+struct _n_KSPTC {
+  const char    *name;   /* type name, part of the option names */
+  struct _KSPOps parent; /* operations of PETSc's type; `solve` follows what PETSc installs later */
+
+  /* before every solve: `why` is set when the method cannot fuse it */
+  PetscErrorCode (*prepare)(KSP, KSPTC, const char **why);
+  /* the fused solve */
+  PetscErrorCode (*solve)(KSP, KSPTC);
+  /* frees what the steps work with */
+  PetscErrorCode (*release)(KSPTC);
+
+  PetscBool   fused;  /* option: fuse where legal */
+  PetscBool   tensor; /* option: reductions fold on the Tensor Core */
+  PetscInt    nfused, nparent;
+  PetscBool   last_fused;
+  const char *last_why; /* why the last solve that was not fused was not */
+
+  /* of the solve under way */
+  KSPTCBackend  backend;
+  PetscTCStream stream;
+  PetscInt      n;
+};
+
+/* attach.cxx */
+PETSC_INTERN PetscErrorCode KSPTCAttach(KSP, KSPType, KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCGet(KSP, KSPTC *);
+PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
+
+/* legal.cxx */
+PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
+PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
+
+/* step.cxx */
+PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[]);
+PETSC_INTERN PetscErrorCode KSPTCStepEnd(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[], PetscLogDouble);
+PETSC_INTERN PetscErrorCode KSPTCUsesTensor(KSPTC, PetscBool *);
+
+/* KSPCheckDot() and KSPCheckNorm() return from the function that uses them: `failed` says whether they did. The reason is set then, and the caller must return too */
+static inline PetscErrorCode KSPTCCheckDot(KSP ksp, PetscReal dot, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  *failed = PETSC_TRUE;
+  KSPCheckDot(ksp, dot);
+  *failed = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode KSPTCCheckNorm(KSP ksp, PetscReal norm, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  *failed = PETSC_TRUE;
+  KSPCheckNorm(ksp, norm);
+  *failed = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

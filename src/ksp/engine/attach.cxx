@@ -1,0 +1,203 @@
+/*
+   How a fused method sits on PETSc's type: PETSc's creator makes the object, ours takes over solve, destroy, reset, view and setfromoptions and passes each on.
+   PETSc's private data (ksp->data) is left alone; ours is in a container composed with the object.
+*/
+#include <petsctc/private/kspengine.h> /*I "petsctc.h" I*/
+
+static const char KSPTCContainer[] = "__KSPTC";
+
+/* What the method carries; an error for other types */
+PetscErrorCode KSPTCGet(KSP ksp, KSPTC *tc)
+{
+  PetscContainer container;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQuery((PetscObject)ksp, KSPTCContainer, (PetscObject *)&container));
+  PetscCheck(container, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_WRONG, "KSP of type %s carries no fused solver: its type must be %s or %s", ((PetscObject)ksp)->type_name, KSPTCCG, KSPTCBCGS);
+  PetscCall(PetscContainerGetPointer(container, tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCRegisterCitation(void)
+{
+  static PetscBool cited = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister("@article{LuYuanYangLiu2026,\n"
+                                   "  title   = {Tensor Core accelerated conjugate gradient solver on {GPU}s},\n"
+                                   "  author  = {Lu and Yuan and Yang and Liu},\n"
+                                   "  journal = {Journal of University of Electronic Science and Technology of China},\n"
+                                   "  volume  = {55},\n"
+                                   "  number  = {2},\n"
+                                   "  year    = {2026}\n"
+                                   "}\n",
+                                   &cited));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSolve_TC(KSP ksp)
+{
+  KSPTC       tc;
+  const char *why;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  PetscCall(KSPTCLegal(ksp, tc, &why));
+  tc->last_fused = why ? PETSC_FALSE : PETSC_TRUE;
+  if (why) {
+    PetscCall(PetscInfo(ksp, "Not fused, PETSc's path: %s\n", why));
+    tc->last_why = why;
+    tc->nparent++;
+    PetscCall((*tc->parent.solve)(ksp));
+  } else {
+    PetscCall(KSPTCRegisterCitation());
+    tc->nfused++;
+    PetscCall((*tc->solve)(ksp, tc));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc has put a solve of its own into the object: keep it as the parent's and put ours back */
+PetscErrorCode KSPTCTakeSolve(KSP ksp, KSPTC tc)
+{
+  PetscFunctionBegin;
+  tc->parent.solve = ksp->ops->solve;
+  ksp->ops->solve  = KSPSolve_TC;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPReset_TC(KSP ksp)
+{
+  KSPTC tc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  if (tc->parent.reset) PetscCall((*tc->parent.reset)(ksp));
+  PetscCall((*tc->release)(tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPDestroy_TC(KSP ksp)
+{
+  KSPTC tc;
+  PetscErrorCode (*destroy)(KSP);
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  destroy = tc->parent.destroy;
+  PetscCall((*tc->release)(tc));
+  PetscCall(PetscFree(tc));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, KSPTCContainer, NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", NULL));
+  PetscCall((*destroy)(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
+{
+  KSPTC     tc;
+  PetscBool isascii;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  if (tc->parent.view) PetscCall((*tc->parent.view)(ksp, viewer));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &isascii));
+  if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->last_why) PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT " (last: %s)\n", tc->nfused, tc->nparent, tc->last_why));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOptionsObject)
+{
+  static const char *const units[] = {"tensor", "core"};
+  KSPTC                    tc;
+  char                     name[64];
+  PetscInt                 unit;
+  PetscBool                set;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  if (tc->parent.setfromoptions) PetscCall((*tc->parent.setfromoptions)(ksp, PetscOptionsObject));
+  unit = tc->tensor ? 0 : 1;
+  PetscOptionsHeadBegin(PetscOptionsObject, "KSP fused solver options");
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_fused", tc->name));
+  PetscCall(PetscOptionsBool(name, "Run the iteration in fused steps where that is legal, otherwise always PETSc's own", tc->name, tc->fused, &tc->fused, NULL));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_mma", tc->name));
+  PetscCall(PetscOptionsEList(name, "Units that fold the partial sums of dot products on a GPU", tc->name, units, 2, units[unit], &unit, &set));
+  if (set && tc->tensor != (unit == 0)) {
+    tc->tensor = unit == 0 ? PETSC_TRUE : PETSC_FALSE;
+    PetscCall((*tc->release)(tc));
+  }
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCGetSolveCounts_TC(KSP ksp, PetscInt *fused, PetscInt *parent)
+{
+  KSPTC tc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  if (fused) *fused = tc->nfused;
+  if (parent) *parent = tc->nparent;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+   Makes `ksp` one of PETSc's type `parent` with our solve. `tc` comes from PetscNew() with name, prepare, solve and release set, and belongs to the object from here on.
+*/
+PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
+{
+  PetscContainer container;
+  PetscErrorCode (*create)(KSP);
+
+  PetscFunctionBegin;
+  PetscCall(PetscFunctionListFind(KSPList, parent, &create));
+  PetscCheck(create, PetscObjectComm((PetscObject)ksp), PETSC_ERR_PLIB, "PETSc does not know KSP type %s, which %s is made of", parent, tc->name);
+  PetscCall((*create)(ksp));
+  PetscCall(PetscContainerCreate(PetscObjectComm((PetscObject)ksp), &container));
+  PetscCall(PetscContainerSetPointer(container, tc));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, KSPTCContainer, (PetscObject)container));
+  PetscCall(PetscContainerDestroy(&container));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", KSPTCGetSolveCounts_TC));
+
+  tc->fused                = PETSC_TRUE;
+  tc->tensor               = PETSC_TRUE;
+  tc->parent               = *ksp->ops;
+  ksp->ops->solve          = KSPSolve_TC;
+  ksp->ops->reset          = KSPReset_TC;
+  ksp->ops->destroy        = KSPDestroy_TC;
+  ksp->ops->view           = KSPView_TC;
+  ksp->ops->setfromoptions = KSPSetFromOptions_TC;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  KSPTCGetSolveCounts - How many solves ran in fused steps and how many went PETSc's own path
+
+  Not Collective
+
+  Input Parameter:
+. ksp - a solver of type `KSPTCCG` or `KSPTCBCGS`
+
+  Output Parameters:
++ fused  - solves run in fused steps since the type was set, pass `NULL` if not needed
+- parent - solves run by PETSc's `KSPCG` or `KSPBCGS`, pass `NULL` if not needed
+
+  Level: intermediate
+
+  Note:
+  `-ksp_view` prints both and why the last solve that was not fused was not.
+
+.seealso: `KSPTCCG`, `KSPTCBCGS`, `KSPView()`
+@*/
+PetscErrorCode KSPTCGetSolveCounts(KSP ksp, PetscInt *fused, PetscInt *parent)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(ksp, KSP_CLASSID, 1);
+  if (fused) PetscAssertPointer(fused, 2);
+  if (parent) PetscAssertPointer(parent, 3);
+  PetscUseMethod(ksp, "KSPTCGetSolveCounts_C", (KSP, PetscInt *, PetscInt *), (ksp, fused, parent));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

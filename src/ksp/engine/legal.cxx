@@ -1,0 +1,70 @@
+/*
+   When a solve may be fused. The matrix and the preconditioner are free: products go through KSP_MatMult() and KSP_PCApply(), so null spaces, transposed solves and any
+   type work as in PETSc. What decides is where the vectors are and what the solver is asked to record.
+*/
+#include <petsctc/private/kspengine.h>
+
+/* One process: the local array of an "mpi" vector is all of it */
+static PetscErrorCode KSPTCVecBackend(Vec v, KSPTCBackend *backend, PetscBool *known)
+{
+  PetscBool cuda, bound;
+
+  PetscFunctionBegin;
+  *backend = KSPTC_HOST;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, known, VECSEQ, VECMPI, ""));
+  if (*known) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, &cuda, VECSEQCUDA, VECMPICUDA, ""));
+  if (!cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecBoundToCPU(v, &bound));
+  if (!bound) *backend = KSPTC_CUDA;
+  *known = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCChooseBackend(KSP ksp, KSPTC tc, const char **why)
+{
+  KSPTCBackend other;
+  PetscBool    known;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCVecBackend(ksp->vec_sol, &tc->backend, &known));
+  if (!known) *why = "the vectors are neither seq nor seqcuda";
+  for (PetscInt i = 0; i < ksp->nwork && !*why; i++) {
+    PetscCall(KSPTCVecBackend(ksp->work[i], &other, &known));
+    if (!known) *why = "the vectors are neither seq nor seqcuda";
+    else if (other != tc->backend) *why = "solution and work vectors are in different memories";
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sets `why` when the solve cannot be fused, else the backend that computes it */
+PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
+{
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  *why = NULL;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
+  PetscCall((*tc->prepare)(ksp, tc, why));
+  if (!tc->fused) *why = "fusing is switched off";
+  else if (size > 1) *why = "more than one process";
+  else if (ksp->calc_sings) *why = "eigenvalue estimates were requested";
+  if (!*why) PetscCall(KSPTCChooseBackend(ksp, tc, why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is KSP_PCApply() the identity? Then z is r and needs no copy. With a null space to remove it is a projection, which is not */
+PetscErrorCode KSPTCIdentityPC(KSP ksp, PetscBool *identity)
+{
+  Mat          A;
+  MatNullSpace nullsp;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, identity));
+  if (!*identity) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  if (ksp->transpose_solve) PetscCall(MatGetTransposeNullSpace(A, &nullsp));
+  else PetscCall(MatGetNullSpace(A, &nullsp));
+  if (nullsp) *identity = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,56 @@
+/*
+   A step from PETSc's side: the arrays of its vectors are taken before and given back after, so that object states, cached norms and the record of which memory is
+   current stay right for whatever comes between two steps (a matrix, a preconditioner, a monitor).
+*/
+#include <petsctc/private/kspengine.h>
+#include <petsctc/private/aijtclayout.h>
+#if PetscDefined(HAVE_CUDA)
+  #include <petscdevice_cuda.h>
+#endif
+
+/* The arrays of v[0..nread-1] to read and of v[nread..nread+nwrite-1] to change. A stopped step leaves what it would have written, so none is write-only */
+PetscErrorCode KSPTCStepBegin(KSPTC tc, PetscInt nread, PetscInt nwrite, const Vec v[], PetscScalar *a[])
+{
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < nread + nwrite; i++) {
+    const PetscScalar **read = (const PetscScalar **)&a[i];
+
+    if (tc->backend == KSPTC_HOST) PetscCall(i < nread ? VecGetArrayRead(v[i], read) : VecGetArray(v[i], &a[i]));
+    else PetscCall(i < nread ? VecCUDAGetArrayRead(v[i], read) : VecCUDAGetArray(v[i], &a[i]));
+  }
+#if PetscDefined(HAVE_CUDA)
+  if (tc->backend == KSPTC_CUDA) {
+    PetscCall(PetscGetCurrentCUDAStream(&tc->stream));
+    PetscCall(PetscLogGpuTimeBegin());
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCStepEnd(KSPTC tc, PetscInt nread, PetscInt nwrite, const Vec v[], PetscScalar *a[], PetscLogDouble flops)
+{
+  PetscFunctionBegin;
+  if (tc->backend == KSPTC_HOST) PetscCall(PetscLogFlops(flops));
+  else {
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(PetscLogGpuFlops(flops));
+  }
+  for (PetscInt i = 0; i < nread + nwrite; i++) {
+    const PetscScalar **read = (const PetscScalar **)&a[i];
+
+    if (tc->backend == KSPTC_HOST) PetscCall(i < nread ? VecRestoreArrayRead(v[i], read) : VecRestoreArray(v[i], &a[i]));
+    else PetscCall(i < nread ? VecCUDARestoreArrayRead(v[i], read) : VecCUDARestoreArray(v[i], &a[i]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The option asks for Tensor Cores: does the device have them? */
+PetscErrorCode KSPTCUsesTensor(KSPTC tc, PetscBool *tensor)
+{
+  PetscFunctionBegin;
+  *tensor = tc->tensor;
+#if PetscDefined(HAVE_CUDA)
+  if (tc->tensor && tc->backend == KSPTC_CUDA) PetscCall(PetscTCDeviceHasMMA_CUDA(tensor));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

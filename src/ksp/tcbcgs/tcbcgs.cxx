@@ -1,0 +1,325 @@
+/*
+   Solver: KSPTCBCGS
+
+   Method: stabilized biconjugate gradients. One iteration is five fused steps (kspsteps.h) around two applications of the preconditioned operator; the scalars live with
+   the vectors and the host reads them once an iteration, to log, monitor and test convergence as KSPBCGS does.
+
+   Algorithm: the loop, the order of its tests and what each leaves behind are those of KSPBCGS, but for one: an initial guess that an earlier solve with right
+   preconditioning has put aside is not added to the solution of a later solve that has none.
+
+   References: H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear systems, SIAM J. Sci. Stat.
+               Comput. 13(2), 1992
+               Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
+*/
+#include <petsctc/private/kspengine.h> /*I "petsctc.h" I*/
+
+/* KSPBCGS's work vectors */
+enum {
+  BCGS_R,
+  BCGS_RP,
+  BCGS_V,
+  BCGS_T,
+  BCGS_S,
+  BCGS_P
+};
+
+typedef struct {
+  struct _n_KSPTC tc;
+
+  TCBCGSWork         work[KSPTC_BACKENDS];
+  PetscBool          have[KSPTC_BACKENDS];
+  const TCBCGSSteps *steps; /* table and work of the backend of this solve */
+  TCBCGSWork        *w;
+  TCBCGSScalars      s;  /* as last read */
+  PetscReal          dp; /* the norm last computed */
+} KSP_TCBCGS;
+
+static const TCBCGSSteps *TCBCGSStepsOf(KSPTCBackend backend)
+{
+#if PetscDefined(HAVE_CUDA)
+  if (backend == KSPTC_CUDA) return &TCBCGSSteps_CUDA;
+#endif
+  (void)backend;
+  return &TCBCGSSteps_Host;
+}
+
+/* ---- the steps on vectors. Flops are those of KSPBCGS, r.rp of the coming iteration with the update that makes r */
+
+static PetscErrorCode TCBCGSReset(KSP_TCBCGS *bcgs)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&bcgs->tc, 0, 0, NULL, NULL));
+  PetscCall((*bcgs->steps->reset)(bcgs->w, bcgs->tc.stream));
+  PetscCall(KSPTCStepEnd(&bcgs->tc, 0, 0, NULL, NULL, 0.0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCBCGSRead(KSP_TCBCGS *bcgs)
+{
+  PetscFunctionBegin;
+  PetscCall((*bcgs->steps->read)(bcgs->w, &bcgs->s, bcgs->tc.stream));
+  if (bcgs->tc.backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(bcgs->s)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCBCGSStart(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const Vec    v[] = {ksp->work[BCGS_R], ksp->work[BCGS_RP], ksp->work[BCGS_P], ksp->work[BCGS_V]};
+  PetscScalar *a[4];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&bcgs->tc, 1, 3, v, a));
+  PetscCall((*bcgs->steps->start)(bcgs->tc.n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->tc.stream));
+  PetscCall(KSPTCStepEnd(&bcgs->tc, 1, 3, v, a, 4.0 * bcgs->tc.n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCBCGSDirection(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const Vec    v[] = {ksp->work[BCGS_R], ksp->work[BCGS_V], ksp->work[BCGS_P]};
+  PetscScalar *a[3];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&bcgs->tc, 2, 1, v, a));
+  PetscCall((*bcgs->steps->direction)(bcgs->tc.n, a[0], a[1], a[2], bcgs->w, bcgs->tc.stream));
+  PetscCall(KSPTCStepEnd(&bcgs->tc, 2, 1, v, a, 4.0 * bcgs->tc.n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* alpha, and s, whose making needs nothing else */
+static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const Vec    v[] = {ksp->work[BCGS_V], ksp->work[BCGS_RP], ksp->work[BCGS_R], ksp->work[BCGS_S]};
+  PetscScalar *a[4];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&bcgs->tc, 3, 1, v, a));
+  PetscCall((*bcgs->steps->breakdown)(bcgs->tc.n, a[0], a[1], bcgs->w, bcgs->tc.stream));
+  PetscCall((*bcgs->steps->half)(bcgs->tc.n, a[2], a[0], a[3], bcgs->w, bcgs->tc.stream));
+  PetscCall(KSPTCStepEnd(&bcgs->tc, 3, 1, v, a, 4.0 * bcgs->tc.n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* omega, x and r */
+static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const Vec      v[]   = {ksp->work[BCGS_P], ksp->work[BCGS_S], ksp->work[BCGS_T], ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R]};
+  PetscLogDouble flops = (ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) * bcgs->tc.n;
+  PetscScalar   *a[6];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&bcgs->tc, 4, 2, v, a));
+  PetscCall((*bcgs->steps->stabilize)(bcgs->tc.n, a[2], a[1], bcgs->w, bcgs->tc.stream));
+  PetscCall((*bcgs->steps->update)(bcgs->tc.n, a[0], a[1], a[2], a[3], a[4], a[5], bcgs->w, bcgs->tc.stream));
+  PetscCall(KSPTCStepEnd(&bcgs->tc, 4, 2, v, a, flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the solve */
+
+static PetscErrorCode TCBCGSSetUpSteps(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const KSPTCBackend b = bcgs->tc.backend;
+
+  PetscFunctionBegin;
+  bcgs->steps = TCBCGSStepsOf(b);
+  bcgs->w     = &bcgs->work[b];
+  if (!bcgs->have[b]) {
+    PetscCall((*bcgs->steps->create)(bcgs->w));
+    PetscCall(KSPTCUsesTensor(&bcgs->tc, &bcgs->w->tensor));
+    bcgs->have[b] = PETSC_TRUE;
+  }
+  PetscCall(VecGetLocalSize(ksp->vec_sol, &bcgs->tc.n));
+  PetscCall(TCBCGSReset(bcgs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Count and norm after `it` iterations, for the monitors too; the history gets `logged` */
+static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal logged)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectSAWsTakeAccess((PetscObject)ksp));
+  ksp->its   = it;
+  ksp->rnorm = rnorm;
+  PetscCall(PetscObjectSAWsGrantAccess((PetscObject)ksp));
+  PetscCall(KSPLogResidualHistory(ksp, logged));
+  PetscCall(KSPMonitor(ksp, it, rnorm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first residual, its norm and test. `failed`: leave at once, the reason is set */
+static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  bcgs->dp = 0.0;
+  PetscCall(KSPInitialResidual(ksp, ksp->vec_sol, ksp->work[BCGS_V], ksp->work[BCGS_T], ksp->work[BCGS_R], ksp->vec_rhs));
+  PetscCall(TCBCGSStart(ksp, bcgs));
+  if (ksp->normtype != KSP_NORM_NONE) {
+    PetscCall(TCBCGSRead(bcgs));
+    bcgs->dp = PetscSqrtReal(bcgs->s.rr);
+    PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
+    if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(TCBCGSLog(ksp, 0, bcgs->dp, bcgs->dp));
+  PetscCall((*ksp->converged)(ksp, 0, bcgs->dp, &ksp->reason, ksp->cnvP));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCBCGSBreakdown(KSP ksp, const char *error, const char *info)
+{
+  PetscFunctionBegin;
+  PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "%s", error);
+  ksp->reason = KSP_DIVERGED_BREAKDOWN;
+  PetscCall(PetscInfo(ksp, "%s\n", info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* t is 0. If s is 0 too, x + alpha p is the solution. The history gets the norm last computed, the monitors get 0, as in KSPBCGS */
+static PetscErrorCode TCBCGSZeroT(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
+{
+  PetscScalar ss;
+
+  PetscFunctionBegin;
+  PetscCall(VecDot(ksp->work[BCGS_S], ksp->work[BCGS_S], &ss));
+  if (ss != 0.0) {
+    PetscCall(TCBCGSBreakdown(ksp, "KSPSolve has failed due to singular preconditioned operator", "Failed due to singular preconditioned operator"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecAXPY(ksp->vec_sol, bcgs->s.alpha, ksp->work[BCGS_P]));
+  ksp->reason = KSP_CONVERGED_RTOL;
+  PetscCall(TCBCGSLog(ksp, i + 1, 0.0, bcgs->dp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A step has stopped iteration i+1: find the reason */
+static PetscErrorCode TCBCGSStopped(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  switch ((PetscTCStop)bcgs->s.stop) {
+  case PETSCTC_STOP_D1_NAN:
+    PetscCall(KSPTCCheckDot(ksp, bcgs->s.d1, failed));
+    break;
+  case PETSCTC_STOP_D1_ZERO:
+    PetscCall(TCBCGSBreakdown(ksp, "KSPSolve breakdown due to zero inner product", "Breakdown due to zero inner product"));
+    break;
+  case PETSCTC_STOP_D2_ZERO:
+    PetscCall(TCBCGSZeroT(ksp, bcgs, i));
+    break;
+  default:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "BiCGSTAB steps stopped with code %g, which is none of theirs", (double)bcgs->s.stop);
+  }
+  PetscCheck(ksp->reason, PETSC_COMM_SELF, PETSC_ERR_PLIB, "BiCGSTAB steps stopped with code %g at v.rp %g, t.t %g, which do not show it", (double)bcgs->s.stop, (double)bcgs->s.d1, (double)bcgs->s.tt);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iteration i+1. Afterwards: go on, or the reason is set; `failed`: and leave at once */
+static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
+{
+  const Vec *work = ksp->work;
+
+  PetscFunctionBegin;
+  PetscCall(TCBCGSDirection(ksp, bcgs));
+  PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_P], work[BCGS_V], work[BCGS_T]));
+  PetscCall(TCBCGSHalf(ksp, bcgs));
+  PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
+  PetscCall(TCBCGSUpdate(ksp, bcgs));
+  PetscCall(TCBCGSRead(bcgs));
+  if (bcgs->s.stop != PETSCTC_STOP_NONE) {
+    PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (ksp->normtype != KSP_NORM_NONE && ksp->chknorm < i + 2) {
+    bcgs->dp = PetscSqrtReal(bcgs->s.rr);
+    PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
+    if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(TCBCGSLog(ksp, i + 1, bcgs->dp, bcgs->dp));
+  PetscCall((*ksp->converged)(ksp, i + 1, bcgs->dp, &ksp->reason, ksp->cnvP));
+  if (!ksp->reason && bcgs->s.rho == 0.0) PetscCall(TCBCGSBreakdown(ksp, "KSPSolve breakdown due to zero inner product", "Breakdown due to zero rho inner product"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
+{
+  KSP_TCBCGS *bcgs   = (KSP_TCBCGS *)tc;
+  PetscBool   failed = PETSC_FALSE;
+  PetscInt    i      = 0;
+
+  PetscFunctionBegin;
+  PetscCall(TCBCGSSetUpSteps(ksp, bcgs));
+  PetscCall(TCBCGSBegin(ksp, bcgs, &failed));
+  if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  do {
+    PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
+    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
+    if (ksp->reason) break;
+    i++;
+  } while (i < ksp->max_it);
+  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscCall(KSPUnwindPreconditioner(ksp, ksp->vec_sol, ksp->work[BCGS_T]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the type */
+
+/*
+   With right preconditioning and a nonzero guess KSPBCGS keeps the guess in its private data, for the final sum and for KSPBuildSolution(): that solve is PETSc's.
+   Its reset drops the guess, which must not reach a solve that has none.
+*/
+static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
+{
+  PetscFunctionBegin;
+  if (ksp->pc_side == PC_RIGHT && !ksp->guess_zero) *why = "nonzero initial guess with right preconditioning";
+  else if (tc->parent.reset) PetscCall((*tc->parent.reset)(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
+{
+  KSP_TCBCGS *bcgs = (KSP_TCBCGS *)tc;
+
+  PetscFunctionBegin;
+  for (int b = 0; b < KSPTC_BACKENDS; b++) {
+    if (bcgs->have[b]) PetscCall((*TCBCGSStepsOf((KSPTCBackend)b)->destroy)(&bcgs->work[b]));
+    bcgs->have[b] = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   KSPTCBCGS - "tcbcgs" - The stabilized biconjugate gradient method with fused vector operations
+
+   Options Database Keys:
++  -ksp_type tcbcgs               - selects this type
+.  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
+-  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
+
+   Level: beginner
+
+   Notes:
+   This is `KSPBCGS` with another way through an iteration: vector updates and the dot products that follow them share one pass over the vectors, the scalars stay in the
+   memory of the vectors, and the host reads them once an iteration. Norm types, preconditioning sides, monitors, convergence tests, reasons, residual histories and
+   iteration counts are those of `KSPBCGS` up to rounding. Any matrix and any preconditioner will do.
+
+   A solve that cannot be fused runs `KSPBCGS`'s own code: on several processes, when eigenvalue estimates were requested, with a nonzero initial guess and right
+   preconditioning, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
+
+   `KSPBCGS` adds the initial guess of an earlier solve with right preconditioning to the solution of every later one; this type does not.
+
+   The flops logged are those of `KSPBCGS`. Sums are added in a fixed order: two runs give the same bits.
+
+.seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
+M*/
+PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
+{
+  KSP_TCBCGS *bcgs;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&bcgs));
+  bcgs->tc.name    = KSPTCBCGS;
+  bcgs->tc.prepare = KSPTCPrepare_TCBCGS;
+  bcgs->tc.solve   = KSPSolve_TCBCGS;
+  bcgs->tc.release = KSPTCRelease_TCBCGS;
+  PetscCall(KSPTCAttach(ksp, KSPBCGS, &bcgs->tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,486 @@
+/*
+   Solver: KSPTCCG
+
+   Method: preconditioned conjugate gradients. One iteration is five fused steps (kspsteps.h) around a matrix product and an application of the preconditioner; the
+   scalars live with the vectors and the host reads them once an iteration, to log, monitor and test convergence as KSPCG does.
+
+   Algorithm: the loop, the order of its tests and what each leaves behind are those of KSPCG. Where a scalar is on the host before it is needed, the host tests it; the
+   others are tested by the steps, which then freeze the iterate, and the host finds the reason at the next read.
+
+   References: M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
+               Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
+*/
+#include <petsctc/private/kspengine.h> /*I "petsctc.h" I*/
+
+typedef struct {
+  struct _n_KSPTC tc;
+
+  TCCGWork         work[KSPTC_BACKENDS];
+  PetscBool        have[KSPTC_BACKENDS];
+  const TCCGSteps *steps; /* table and work of the backend of this solve */
+  TCCGWork        *w;
+  Mat              A;
+  PetscBool        identity; /* z is r */
+  PetscBool        known;    /* s.beta is z.r of the coming iteration: the host has read it */
+  TCCGScalars      s;        /* as last read */
+  PetscReal        obj;      /* 1/2 x'Ax - x'b */
+
+  /* what was asked of KSPCG */
+  PetscBool single_reduction;
+  PetscReal radius, obj_min;
+  PetscErrorCode (*set_single_reduction)(KSP, PetscBool);
+  PetscErrorCode (*set_radius)(KSP, PetscReal);
+  PetscErrorCode (*set_obj_min)(KSP, PetscReal);
+  PetscErrorCode (*get_obj)(KSP, PetscReal *);
+} KSP_TCCG;
+
+static const TCCGSteps *TCCGStepsOf(KSPTCBackend backend)
+{
+#if PetscDefined(HAVE_CUDA)
+  if (backend == KSPTC_CUDA) return &TCCGSteps_CUDA;
+#endif
+  (void)backend;
+  return &TCCGSteps_Host;
+}
+
+/* ---- the steps on vectors */
+
+static PetscErrorCode TCCGReset(KSP_TCCG *cg)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&cg->tc, 0, 0, NULL, NULL));
+  PetscCall((*cg->steps->reset)(cg->w, cg->tc.stream));
+  PetscCall(KSPTCStepEnd(&cg->tc, 0, 0, NULL, NULL, 0.0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCCGRead(KSP_TCCG *cg)
+{
+  PetscFunctionBegin;
+  PetscCall((*cg->steps->read)(cg->w, &cg->s, cg->tc.stream));
+  if (cg->tc.backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(cg->s)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCCGResidual(KSP_TCCG *cg, Vec R)
+{
+  PetscScalar *a[1];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&cg->tc, 1, 0, &R, a));
+  PetscCall((*cg->steps->residual)(cg->tc.n, a[0], cg->w, cg->tc.stream));
+  PetscCall(KSPTCStepEnd(&cg->tc, 1, 0, &R, a, 2.0 * cg->tc.n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The flops of KSPCG: z.r always, z.z for its norm only */
+static PetscLogDouble TCCGProjectFlops(KSP ksp, KSP_TCCG *cg)
+{
+  return (ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0) * cg->tc.n;
+}
+
+/* z <- B r, beta <- z.r, zz <- z.z */
+static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
+{
+  const Vec    R = ksp->work[0], Z = cg->identity ? R : ksp->work[1];
+  const Vec    v[] = {Z, R};
+  PetscScalar *a[2];
+
+  PetscFunctionBegin;
+  if (!cg->identity) PetscCall(KSP_PCApply(ksp, R, Z));
+  PetscCall(KSPTCStepBegin(&cg->tc, 2, 0, v, a));
+  PetscCall((*cg->steps->project)(cg->tc.n, a[0], a[1], cg->w, cg->tc.stream));
+  PetscCall(KSPTCStepEnd(&cg->tc, 2, 0, v, a, TCCGProjectFlops(ksp, cg)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first)
+{
+  const Vec    v[] = {cg->identity ? ksp->work[0] : ksp->work[1], ksp->work[2]};
+  PetscScalar *a[2];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&cg->tc, 1, 1, v, a));
+  PetscCall((*cg->steps->direction)(cg->tc.n, first, a[0], a[1], cg->w, cg->tc.stream));
+  PetscCall(KSPTCStepEnd(&cg->tc, 1, 1, v, a, first ? 0.0 : 2.0 * cg->tc.n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCCGCurvature(KSP ksp, KSP_TCCG *cg, PetscBool first)
+{
+  const Vec    v[] = {ksp->work[2], ksp->work[1]};
+  PetscScalar *a[2];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(&cg->tc, 2, 0, v, a));
+  PetscCall((*cg->steps->curvature)(cg->tc.n, first, a[0], a[1], cg->w, cg->tc.stream));
+  PetscCall(KSPTCStepEnd(&cg->tc, 2, 0, v, a, 2.0 * cg->tc.n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
+{
+  const Vec      v[]   = {ksp->work[2], ksp->work[1], ksp->vec_sol, ksp->work[0]};
+  PetscLogDouble flops = 4.0 * cg->tc.n;
+  PetscScalar   *a[4];
+
+  PetscFunctionBegin;
+  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->tc.n;
+  if (cg->identity) flops += TCCGProjectFlops(ksp, cg);
+  PetscCall(KSPTCStepBegin(&cg->tc, 2, 2, v, a));
+  PetscCall((*cg->steps->update)(cg->tc.n, cg->identity, a[0], a[1], a[2], a[3], cg->w, cg->tc.stream));
+  PetscCall(KSPTCStepEnd(&cg->tc, 2, 2, v, a, flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the solve */
+
+static PetscErrorCode TCCGSetUpSteps(KSP ksp, KSP_TCCG *cg)
+{
+  const KSPTCBackend b = cg->tc.backend;
+
+  PetscFunctionBegin;
+  cg->steps = TCCGStepsOf(b);
+  cg->w     = &cg->work[b];
+  if (!cg->have[b]) {
+    PetscCall((*cg->steps->create)(cg->w));
+    PetscCall(KSPTCUsesTensor(&cg->tc, &cg->w->tensor));
+    cg->have[b] = PETSC_TRUE;
+  }
+  PetscCall(VecGetLocalSize(ksp->vec_sol, &cg->tc.n));
+  PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
+  PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
+  PetscCall(TCCGReset(cg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r <- b - A x, and the objective function, which is 0 at x = 0 */
+static PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
+{
+  const Vec   X = ksp->vec_sol, B = ksp->vec_rhs, R = ksp->work[0];
+  PetscScalar rx, bx;
+
+  PetscFunctionBegin;
+  *obj     = 0.0;
+  ksp->its = 0;
+  if (ksp->guess_zero) PetscCall(VecCopy(B, R));
+  else {
+    PetscCall(KSP_MatMult(ksp, cg->A, X, R));
+    PetscCall(VecAYPX(R, -1.0, B));
+    PetscCall(VecDot(R, X, &rx));
+    PetscCall(VecDot(B, X, &bx));
+    *obj = 0.5 * PetscRealPart(rx) - 0.5 * PetscRealPart(bx);
+  }
+  PetscCall(VecFlag(R, ksp->reason == KSP_DIVERGED_PC_FAILED));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does the norm of this iteration need z? */
+static PetscBool TCCGNormNeedsZ(KSP ksp, PetscInt it)
+{
+  if (ksp->normtype == KSP_NORM_NATURAL) return PETSC_TRUE;
+  return ksp->normtype == KSP_NORM_PRECONDITIONED && ksp->chknorm < it + 1 ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* The norm after `it` iterations, from the scalars read. It is 0 where PETSc does not compute one */
+static PetscErrorCode TCCGNorm(KSP ksp, KSP_TCCG *cg, PetscInt it, PetscReal *dp, PetscBool *failed)
+{
+  const PetscBool skip = it > 0 && ksp->chknorm >= it + 1 ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *failed = PETSC_FALSE;
+  *dp     = 0.0;
+  if (ksp->normtype == KSP_NORM_NATURAL) {
+    PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
+    *dp = PetscSqrtReal(PetscAbsReal(cg->s.beta));
+  } else if (ksp->normtype != KSP_NORM_NONE && !skip) {
+    *dp = PetscSqrtReal(ksp->normtype == KSP_NORM_PRECONDITIONED || cg->identity ? cg->s.zz : cg->s.rr);
+    PetscCall(KSPTCCheckNorm(ksp, *dp, failed));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first norm, its test, and z of the first iteration. `failed`: leave at once, the reason is set */
+static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool *failed)
+{
+  const PetscBool needs_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL ? PETSC_TRUE : PETSC_FALSE;
+  PetscReal       dp;
+
+  PetscFunctionBegin;
+  cg->known = PETSC_FALSE;
+  if (needs_z || cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
+  else if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) PetscCall(TCCGResidual(cg, ksp->work[0]));
+  if (ksp->normtype != KSP_NORM_NONE) {
+    PetscCall(TCCGRead(cg));
+    cg->known = needs_z || cg->identity ? PETSC_TRUE : PETSC_FALSE;
+  }
+  PetscCall(TCCGNorm(ksp, cg, 0, &dp, failed));
+  if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
+  cg->obj = obj;
+
+  PetscCall(KSPLogResidualHistory(ksp, dp));
+  PetscCall(KSPMonitor(ksp, ksp->its, dp));
+  ksp->rnorm = dp;
+  PetscCall((*ksp->converged)(ksp, ksp->its, dp, &ksp->reason, ksp->cnvP));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+
+  if (!needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
+  if (cg->known) PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* beta of iteration i+1: sets the reason when the loop ends with it */
+static PetscErrorCode TCCGTestBeta(KSP ksp, KSP_TCCG *cg, PetscInt i)
+{
+  const PetscReal beta = cg->s.beta, betaold = cg->s.betaold;
+
+  PetscFunctionBegin;
+  if (beta == 0.0) {
+    ksp->reason = KSP_CONVERGED_ATOL;
+    PetscCall(PetscInfo(ksp, "converged due to beta = 0\n"));
+  } else if (i > 0 && beta * betaold < 0.0) {
+    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)beta, (double)betaold);
+    ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
+    PetscCall(PetscInfo(ksp, "diverging due to indefinite preconditioner\n"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* p.Ap is 0 or has changed its sign */
+static PetscErrorCode TCCGNegativeCurvature(KSP ksp, KSP_TCCG *cg)
+{
+  PetscFunctionBegin;
+  if (ksp->converged_neg_curve) {
+    PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)cg->s.dpi));
+    ksp->reason = KSP_CONVERGED_NEG_CURVE;
+  } else {
+    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)cg->s.dpi, (double)cg->s.dpiold);
+    ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
+    PetscCall(PetscInfo(ksp, "diverging due to indefinite matrix\n"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A step has stopped iteration i+1: find the reason */
+static PetscErrorCode TCCGStopped(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  switch ((PetscTCStop)cg->s.stop) {
+  case PETSCTC_STOP_BETA_NAN: /* KSPCG sees it before it begins the iteration */
+    ksp->its = i;
+    PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
+    break;
+  case PETSCTC_STOP_BETA_ZERO:
+  case PETSCTC_STOP_BETA_SIGN:
+    PetscCall(TCCGTestBeta(ksp, cg, i));
+    break;
+  case PETSCTC_STOP_DPI_NAN:
+    PetscCall(KSPTCCheckDot(ksp, cg->s.dpi, failed));
+    break;
+  case PETSCTC_STOP_DPI_SIGN:
+    PetscCall(TCCGNegativeCurvature(ksp, cg));
+    break;
+  default:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "CG steps stopped with code %g, which is none of theirs", (double)cg->s.stop);
+  }
+  PetscCheck(ksp->reason, PETSC_COMM_SELF, PETSC_ERR_PLIB, "CG steps stopped with code %g at beta %g, p.Ap %g, which do not show it", (double)cg->s.stop, (double)cg->s.beta, (double)cg->s.dpi);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z of the iteration after i+1, unless the norm has brought it. The last beta decides between two reasons and is read too */
+static PetscErrorCode TCCGNext(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  if (!cg->known) {
+    PetscCall(TCCGPrecondition(ksp, cg));
+    if (i + 1 < ksp->max_it) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(TCCGRead(cg));
+  }
+  PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iteration i+1. Afterwards: go on, or the reason is set; `failed`: and leave at once */
+static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *failed)
+{
+  const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE, needs_z = TCCGNormNeedsZ(ksp, i + 1);
+  PetscReal       dp;
+
+  PetscFunctionBegin;
+  ksp->its = i + 1;
+  if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(TCCGDirection(ksp, cg, first));
+  PetscCall(KSP_MatMult(ksp, cg->A, ksp->work[2], ksp->work[1]));
+  PetscCall(TCCGCurvature(ksp, cg, first));
+  PetscCall(TCCGUpdate(ksp, cg));
+  if (needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
+  PetscCall(TCCGRead(cg));
+  if (cg->s.stop != PETSCTC_STOP_NONE) {
+    PetscCall(TCCGStopped(ksp, cg, i, failed));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  cg->known = needs_z || cg->identity ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(TCCGNorm(ksp, cg, i + 1, &dp, failed));
+  if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
+  cg->obj -= 0.5 * cg->s.a * (cg->known ? cg->s.betaold : cg->s.beta);
+
+  ksp->rnorm = dp;
+  PetscCall(KSPLogResidualHistory(ksp, dp));
+  PetscCall(KSPMonitor(ksp, i + 1, dp));
+  PetscCall((*ksp->converged)(ksp, i + 1, dp, &ksp->reason, ksp->cnvP));
+  if (!ksp->reason) PetscCall(TCCGNext(ksp, cg, i, failed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
+{
+  KSP_TCCG *cg     = (KSP_TCCG *)tc;
+  PetscBool failed = PETSC_FALSE;
+  PetscInt  i      = 0;
+  PetscReal obj;
+
+  PetscFunctionBegin;
+  PetscCall(TCCGSetUpSteps(ksp, cg));
+  PetscCall(TCCGInitialResidual(ksp, cg, &obj));
+  PetscCall(TCCGStart(ksp, cg, obj, &failed));
+  if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  do {
+    PetscCall(TCCGIterate(ksp, cg, i, &failed));
+    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
+    if (ksp->reason) break;
+    i++;
+  } while (i < ksp->max_it);
+  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the type */
+
+static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
+{
+  const KSP_TCCG *cg = (KSP_TCCG *)tc;
+
+  PetscFunctionBegin;
+  (void)ksp;
+  if (cg->single_reduction) *why = "single reduction was requested";
+  else if (cg->radius != 0.0) *why = "a trust-region radius is set";
+  else if (cg->obj_min < 0.0) *why = "an objective target is set";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
+{
+  KSP_TCCG *cg = (KSP_TCCG *)tc;
+
+  PetscFunctionBegin;
+  for (int b = 0; b < KSPTC_BACKENDS; b++) {
+    if (cg->have[b]) PetscCall((*TCCGStepsOf((KSPTCBackend)b)->destroy)(&cg->work[b]));
+    cg->have[b] = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGSetRadius_TCCG(KSP ksp, PetscReal radius)
+{
+  KSPTC tc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  PetscCall((*((KSP_TCCG *)tc)->set_radius)(ksp, radius));
+  ((KSP_TCCG *)tc)->radius = radius;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGSetObjectiveTarget_TCCG(KSP ksp, PetscReal obj_min)
+{
+  KSPTC tc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  PetscCall((*((KSP_TCCG *)tc)->set_obj_min)(ksp, obj_min));
+  ((KSP_TCCG *)tc)->obj_min = obj_min;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGGetObjFcn_TCCG(KSP ksp, PetscReal *obj)
+{
+  KSPTC tc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  if (tc->last_fused) *obj = ((KSP_TCCG *)tc)->obj;
+  else PetscCall((*((KSP_TCCG *)tc)->get_obj)(ksp, obj));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc offers the objective function only without single reduction: follow it */
+static PetscErrorCode TCCGWrapGetObjFcn(KSP ksp, KSP_TCCG *cg)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", &cg->get_obj));
+  if (cg->get_obj) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", KSPCGGetObjFcn_TCCG));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's function exchanges the solve and what gets the objective function */
+static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
+{
+  KSPTC     tc;
+  KSP_TCCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  cg = (KSP_TCCG *)tc;
+  PetscCall((*cg->set_single_reduction)(ksp, flg));
+  PetscCall(KSPTCTakeSolve(ksp, tc));
+  PetscCall(TCCGWrapGetObjFcn(ksp, cg));
+  cg->single_reduction = flg;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+   KSPTCCG - "tccg" - The preconditioned conjugate gradient method with fused vector operations
+
+   Options Database Keys:
++  -ksp_type tccg                - selects this type
+.  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
+-  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
+
+   Level: beginner
+
+   Notes:
+   This is `KSPCG` with another way through an iteration: vector updates and the dot products that follow them share one pass over the vectors, the scalars stay in the
+   memory of the vectors, and the host reads them once an iteration. All options of `KSPCG` are options of this type too; norm types, monitors, convergence tests, reasons,
+   residual histories and iteration counts are the same up to rounding. Any matrix and any preconditioner will do.
+
+   A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with single reduction, a trust-region radius or an
+   objective target, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
+
+   The flops logged are those of `KSPCG`. Sums are added in a fixed order: two runs give the same bits.
+
+.seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`
+M*/
+PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
+{
+  KSP_TCCG   *cg;
+  PetscObject obj = (PetscObject)ksp;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&cg));
+  cg->tc.name    = KSPTCCG;
+  cg->tc.prepare = KSPTCPrepare_TCCG;
+  cg->tc.solve   = KSPSolve_TCCG;
+  cg->tc.release = KSPTCRelease_TCCG;
+  PetscCall(KSPTCAttach(ksp, KSPCG, &cg->tc));
+
+  PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));
+  PetscCall(PetscObjectQueryFunction(obj, "KSPCGSetRadius_C", &cg->set_radius));
+  PetscCall(PetscObjectQueryFunction(obj, "KSPCGSetObjectiveTarget_C", &cg->set_obj_min));
+  PetscCheck(cg->set_single_reduction && cg->set_radius && cg->set_obj_min, PetscObjectComm(obj), PETSC_ERR_PLIB, "KSPCG of this PETSc lacks one of the functions KSPTCCG passes on");
+  PetscCall(PetscObjectComposeFunction(obj, "KSPCGUseSingleReduction_C", KSPCGUseSingleReduction_TCCG));
+  PetscCall(PetscObjectComposeFunction(obj, "KSPCGSetRadius_C", KSPCGSetRadius_TCCG));
+  PetscCall(PetscObjectComposeFunction(obj, "KSPCGSetObjectiveTarget_C", KSPCGSetObjectiveTarget_TCCG));
+  PetscCall(TCCGWrapGetObjFcn(ksp, cg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

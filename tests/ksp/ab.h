@@ -1,0 +1,243 @@
+/*
+   A/B: one system solved by PETSc's own method and by the fused one, in the same program. What must agree: the reason, the iteration count, the length of the residual
+   history, its first ten entries to 1e-6 and the later ones to 5e-2 (CG and BiCGSTAB amplify rounding as they go), the last norm as its entry, the solution to 1e-6, and
+   the error code of a solve that errors. Everything is decided here; the programs print names, counts and PASS or what differs.
+*/
+#pragma once
+
+#include <petscksp.h>
+
+enum {
+  AB_HISTORY = 500
+};
+
+typedef struct {
+  const char *name;
+  Mat         A, P;  /* P NULL: A */
+  Vec         b, x0; /* x0 NULL: zero guess */
+  PCType      pc;
+  KSPNormType norm;
+  PCSide      side;
+  PetscBool   transpose;
+  PetscBool   parent; /* the solve must go PETSc's path */
+  PetscErrorCode (*tune)(KSP, void *);
+  void *ctx;
+} ABCase;
+
+typedef struct {
+  PetscErrorCode     error;
+  KSPConvergedReason reason;
+  PetscInt           its, nhist, fused, parent;
+  PetscReal          rnorm, hist[AB_HISTORY];
+  Vec                x;
+} ABRun;
+
+static PetscInt ABFailures = 0;
+
+/* The plugin is not linked: its function is found by name */
+static PetscErrorCode ABGetCounts(KSP ksp, PetscInt *fused, PetscInt *parent)
+{
+  PetscErrorCode (*get)(KSP, PetscInt *, PetscInt *);
+
+  PetscFunctionBeginUser;
+  *fused = *parent = 0;
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", &get));
+  if (get) PetscCall((*get)(ksp, fused, parent));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *ksp)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
+  PetscCall(KSPSetOperators(*ksp, c->A, c->P ? c->P : c->A));
+  PetscCall(KSPSetType(*ksp, type));
+  PetscCall(KSPGetPC(*ksp, &pc));
+  PetscCall(PCSetType(pc, c->pc ? c->pc : PCNONE));
+  PetscCall(KSPSetNormType(*ksp, c->norm));
+  if (c->side != PC_SIDE_DEFAULT) PetscCall(KSPSetPCSide(*ksp, c->side));
+  PetscCall(KSPSetTolerances(*ksp, 1e-8, 1e-50, 1e5, 60));
+  PetscCall(KSPSetInitialGuessNonzero(*ksp, c->x0 ? PETSC_TRUE : PETSC_FALSE));
+  if (c->tune) PetscCall((*c->tune)(*ksp, c->ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ABSolve(const ABCase *c, KSP ksp, ABRun *run)
+{
+  const PetscReal *hist;
+  Vec              b;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPSetResidualHistory(ksp, NULL, AB_HISTORY, PETSC_TRUE));
+  PetscCall(VecDuplicate(c->b, &b));
+  PetscCall(VecCopy(c->b, b));
+  PetscCall(VecDuplicate(c->b, &run->x));
+  if (c->x0) PetscCall(VecCopy(c->x0, run->x));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  run->error = c->transpose ? KSPSolveTranspose(ksp, b, run->x) : KSPSolve(ksp, b, run->x);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(VecDestroy(&b));
+  PetscCall(KSPGetConvergedReason(ksp, &run->reason));
+  PetscCall(KSPGetIterationNumber(ksp, &run->its));
+  PetscCall(KSPGetResidualNorm(ksp, &run->rnorm));
+  PetscCall(KSPGetResidualHistory(ksp, &hist, &run->nhist));
+  PetscCall(PetscArraycpy(run->hist, hist, run->nhist));
+  PetscCall(ABGetCounts(ksp, &run->fused, &run->parent));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool ABNear(PetscReal a, PetscReal b, PetscReal relative, PetscReal absolute)
+{
+  if (PetscIsInfOrNanReal(a) || PetscIsInfOrNanReal(b)) return PetscIsInfOrNanReal(a) && PetscIsInfOrNanReal(b) ? PETSC_TRUE : PETSC_FALSE;
+  return PetscAbsReal(a - b) <= relative * PetscMax(PetscAbsReal(a), PetscAbsReal(b)) + absolute ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Norms far below the first are rounding: what is 1e-13 of it may be anything */
+static PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b, char *text, size_t len)
+{
+  const PetscReal floor = a->nhist ? 1e-13 * a->hist[0] : 0.0;
+  PetscReal       na, nd;
+  Vec             d;
+
+  PetscFunctionBeginUser;
+  text[0] = 0;
+  if (a->error != b->error) PetscCall(PetscSNPrintf(text, len, "error code %d, not %d", (int)b->error, (int)a->error));
+  else if (a->reason != b->reason) PetscCall(PetscSNPrintf(text, len, "reason %s, not %s", KSPConvergedReasons[b->reason], KSPConvergedReasons[a->reason]));
+  else if (a->its != b->its) PetscCall(PetscSNPrintf(text, len, "%" PetscInt_FMT " iterations, not %" PetscInt_FMT, b->its, a->its));
+  else if (a->nhist != b->nhist) PetscCall(PetscSNPrintf(text, len, "%" PetscInt_FMT " norms in the history, not %" PetscInt_FMT, b->nhist, a->nhist));
+  if (text[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; i < a->nhist; i++) {
+    if (!ABNear(a->hist[i], b->hist[i], i < 10 ? 1e-6 : 5e-2, PetscIsInfOrNanReal(floor) ? 0.0 : floor)) {
+      PetscCall(PetscSNPrintf(text, len, "norm %" PetscInt_FMT " is %g, not %g", i, (double)b->hist[i], (double)a->hist[i]));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  if (!ABNear(a->rnorm, b->rnorm, 5e-2, PetscIsInfOrNanReal(floor) ? 0.0 : floor)) {
+    PetscCall(PetscSNPrintf(text, len, "last norm %g, not %g", (double)b->rnorm, (double)a->rnorm));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecDuplicate(a->x, &d));
+  PetscCall(VecWAXPY(d, -1.0, a->x, b->x));
+  PetscCall(VecNorm(d, NORM_2, &nd));
+  PetscCall(VecNorm(a->x, NORM_2, &na));
+  PetscCall(VecDestroy(&d));
+  if (PetscIsInfOrNanReal(na)) {
+    PetscCall(VecNorm(b->x, NORM_2, &nd));
+    if (!PetscIsInfOrNanReal(nd)) PetscCall(PetscSNPrintf(text, len, "a finite solution, where PETSc's is not"));
+  } else if (!(nd <= 1e-6 * na)) PetscCall(PetscSNPrintf(text, len, "solutions differ by %g of %g", (double)nd, (double)na));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One case by both methods. `text` is empty when all agrees */
+static PetscErrorCode ABRunCase(const ABCase *c, KSPType stock, KSPType fused, ABRun *ours, char *text, size_t len)
+{
+  KSP   ksp;
+  ABRun theirs;
+
+  PetscFunctionBeginUser;
+  PetscCall(ABCreate(c, stock, &ksp));
+  PetscCall(ABSolve(c, ksp, &theirs));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(ABCreate(c, fused, &ksp));
+  PetscCall(ABSolve(c, ksp, ours));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(ABCompareRuns(&theirs, ours, text, len));
+  if (!text[0] && ours->fused != (c->parent ? 0 : 1)) PetscCall(PetscSNPrintf(text, len, "%s", c->parent ? "fused, must not be" : "not fused, must be"));
+  if (text[0]) ABFailures++;
+  PetscCall(VecDestroy(&theirs.x));
+  PetscCall(VecDestroy(&ours->x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One case, one line: what PETSc says and PASS */
+static PetscErrorCode ABReport(const ABCase *c, KSPType stock, KSPType fused)
+{
+  ABRun run;
+  char  text[256];
+
+  PetscFunctionBeginUser;
+  PetscCall(ABRunCase(c, stock, fused, &run, text, sizeof(text)));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s, %s: %s\n", c->name, run.error ? "error" : KSPConvergedReasons[run.reason], run.fused ? "fused" : "PETSc's path", text[0] ? text : "PASS"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- matrices, of the type -mat_type says */
+
+static PetscErrorCode ABMatCreate(PetscInt n, PetscInt width, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, A));
+  PetscCall(MatSetSizes(*A, n, n, n, n));
+  PetscCall(MatSetFromOptions(*A));
+  PetscCall(MatSeqAIJSetPreallocation(*A, width, NULL));
+  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ABMatAssemble(Mat A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -laplace + wind . grad on an m x k grid with varying coefficients; `neumann`: rows sum to 0 */
+static PetscErrorCode ABMatGrid(PetscInt m, PetscInt k, PetscReal wind, PetscBool neumann, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(ABMatCreate(m * k, 5, A));
+  for (PetscInt row = 0; row < m * k; row++) {
+    const PetscInt  i = row % m, j = row / m;
+    const PetscInt  step[]  = {-1, 1, -m, m};
+    const PetscBool there[] = {(PetscBool)(i > 0), (PetscBool)(i < m - 1), (PetscBool)(j > 0), (PetscBool)(j < k - 1)};
+    PetscScalar     diag    = 0.0;
+
+    for (int s = 0; s < 4; s++) {
+      const PetscInt    col = row + step[s];
+      const PetscScalar c = -1.0 - 0.2 * ((PetscMin(row, col) * 7 + PetscAbsInt(step[s])) % 5), w = wind * (s % 2 ? 1.0 : -1.0);
+
+      if (!there[s]) {
+        if (!neumann) diag += 1.0;
+        continue;
+      }
+      diag -= c;
+      PetscCall(MatSetValue(*A, row, col, c + w, INSERT_VALUES));
+    }
+    PetscCall(MatSetValue(*A, row, row, diag, INSERT_VALUES));
+  }
+  PetscCall(ABMatAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ABMatDiagonal(PetscInt n, const PetscScalar d[], Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(ABMatCreate(n, 1, A));
+  for (PetscInt i = 0; i < n; i++) PetscCall(MatSetValue(*A, i, i, d[i], INSERT_VALUES));
+  PetscCall(ABMatAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Entries between -1 and 1, the same in every run */
+static PetscErrorCode ABVecFill(Vec v, PetscInt seed)
+{
+  PetscInt     n;
+  PetscScalar *a;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArrayWrite(v, &a));
+  for (PetscInt i = 0; i < n; i++) a[i] = PetscSinReal((PetscReal)(1 + 13 * i + 7 * seed));
+  PetscCall(VecRestoreArrayWrite(v, &a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ABFinish(void)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%" PetscInt_FMT " failures\n", ABFailures));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,70 @@
+static char help[] = "KSPTCCG against KSPCG: every norm type, preconditioner, kind of guess and start of the norm check.\n\n";
+
+#include "ab.h"
+
+static PetscErrorCode Tune(KSP ksp, void *ctx)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSORSetSymmetric(pc, SOR_LOCAL_SYMMETRIC_SWEEP));
+  PetscCall(KSPSetCheckNormIteration(ksp, *(PetscInt *)ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  const KSPNormType norms[]  = {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_NONE};
+  const PCType      pcs[]    = {PCNONE, PCJACOBI, PCBJACOBI, PCICC, PCSOR};
+  const PetscInt    checks[] = {-1, 0, 4, 100};
+  Mat               A;
+  Vec               b, x0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(ABMatGrid(15, 13, 0.0, PETSC_FALSE, &A));
+  PetscCall(MatCreateVecs(A, &x0, &b));
+  PetscCall(ABVecFill(b, 1));
+  PetscCall(ABVecFill(x0, 2));
+  for (int n = 0; n < 4; n++) {
+    for (int p = 0; p < 5; p++) {
+      PetscInt pass = 0, all = 0;
+
+      for (int g = 0; g < 2; g++) {
+        for (int k = 0; k < 4; k++) {
+          PetscInt     check = checks[k];
+          const ABCase c     = {"", A, NULL, b, g ? x0 : NULL, pcs[p], norms[n], PC_SIDE_DEFAULT, PETSC_FALSE, PETSC_FALSE, Tune, &check};
+          ABRun        run;
+          char         text[256];
+
+          PetscCall(ABRunCase(&c, KSPCG, "tccg", &run, text, sizeof(text)));
+          all++;
+          if (!text[0]) pass++;
+          else PetscCall(PetscPrintf(PETSC_COMM_SELF, "  guess %d, check from %" PetscInt_FMT ": %s\n", g, check, text));
+        }
+      }
+      PetscCall(PetscPrintf(PETSC_COMM_SELF, "norm %s, pc %s: %" PetscInt_FMT " of %" PetscInt_FMT " %s\n", KSPNormTypes[norms[n]], pcs[p], pass, all, pass == all ? "PASS" : "FAIL"));
+    }
+  }
+  PetscCall(ABFinish());
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x0));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -mat_type {{aij aijtc}}
+      output_file: output/ex1.out
+      test:
+         suffix: host
+      test:
+         suffix: cuda
+         requires: cuda
+         args: -mat_vec_type cuda
+
+TEST*/

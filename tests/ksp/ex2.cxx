@@ -1,0 +1,69 @@
+static char help[] = "KSPTCBCGS against KSPBCGS: every norm type, side, preconditioner, kind of guess and start of the norm check.\n\n";
+
+#include "ab.h"
+
+static PetscErrorCode Tune(KSP ksp, void *ctx)
+{
+  PetscFunctionBeginUser;
+  PetscCall(KSPSetCheckNormIteration(ksp, *(PetscInt *)ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  const KSPNormType norms[]  = {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NONE, KSP_NORM_NONE};
+  const PCSide      sides[]  = {PC_LEFT, PC_RIGHT, PC_LEFT, PC_RIGHT};
+  const PCType      pcs[]    = {PCNONE, PCJACOBI, PCBJACOBI, PCILU, PCSOR, PCEISENSTAT};
+  const PetscInt    checks[] = {-1, 0, 3, 100};
+  Mat               A;
+  Vec               b, x0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(ABMatGrid(15, 13, 0.4, PETSC_FALSE, &A));
+  PetscCall(MatCreateVecs(A, &x0, &b));
+  PetscCall(ABVecFill(b, 1));
+  PetscCall(ABVecFill(x0, 2));
+  for (int n = 0; n < 4; n++) {
+    for (int p = 0; p < 6; p++) {
+      PetscInt pass = 0, all = 0, fused = 0;
+
+      for (int g = 0; g < 2; g++) {
+        for (int k = 0; k < 4; k++) {
+          PetscInt        check  = checks[k];
+          const PetscBool parent = g && sides[n] == PC_RIGHT ? PETSC_TRUE : PETSC_FALSE;
+          const ABCase    c      = {"", A, NULL, b, g ? x0 : NULL, pcs[p], norms[n], sides[n], PETSC_FALSE, parent, Tune, &check};
+          ABRun           run;
+          char            text[256];
+
+          PetscCall(ABRunCase(&c, KSPBCGS, "tcbcgs", &run, text, sizeof(text)));
+          all++;
+          fused += run.fused;
+          if (!text[0]) pass++;
+          else PetscCall(PetscPrintf(PETSC_COMM_SELF, "  guess %d, check from %" PetscInt_FMT ": %s\n", g, check, text));
+        }
+      }
+      PetscCall(PetscPrintf(PETSC_COMM_SELF, "norm %s, side %s, pc %s: %" PetscInt_FMT " fused, %" PetscInt_FMT " of %" PetscInt_FMT " %s\n", KSPNormTypes[norms[n]], PCSides[sides[n]], pcs[p], fused, pass, all, pass == all ? "PASS" : "FAIL"));
+    }
+  }
+  PetscCall(ABFinish());
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x0));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -mat_type {{aij aijtc}}
+      output_file: output/ex2.out
+      test:
+         suffix: host
+      test:
+         suffix: cuda
+         requires: cuda
+         args: -mat_vec_type cuda
+
+TEST*/
