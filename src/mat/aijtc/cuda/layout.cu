@@ -36,30 +36,44 @@ PetscErrorCode DeviceMalloc(PetscCount count, T **array)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <class T>
-PetscErrorCode DeviceCopy(PetscCount count, const T *host, T **array, cudaStream_t stream)
+/* Every array gets its room before anything is copied; values too, so that a refresh cannot run out of memory */
+PetscErrorCode AllocateArrays(AIJTCLayout *device)
 {
+  const PetscCount slots = device->ntiles * AIJTC_TILE;
+
   PetscFunctionBegin;
-  PetscCall(DeviceMalloc(count, array));
-  if (count) PetscCallCUDA(cudaMemcpyAsync(*array, host, (size_t)count * sizeof(T), cudaMemcpyHostToDevice, stream));
+  PetscCall(DeviceMalloc(device->nrid, &device->rid));
+  PetscCall(DeviceMalloc(device->npieces + 1, &device->piece_tile));
+  PetscCall(DeviceMalloc(device->nlong + 1, &device->long_piece));
+  PetscCall(DeviceMalloc(device->npieces, &device->partial));
+  PetscCall(DeviceMalloc(device->nslices + 1, &device->slice_tile));
+  PetscCall(DeviceMalloc(slots, &device->col));
+  PetscCall(DeviceMalloc(slots, &device->perm));
+  PetscCall(DeviceMalloc(slots, &device->val));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* `device` is a copy of `host` with NULL arrays when this starts */
+template <class T>
+PetscErrorCode CopyToDevice(PetscCount count, const T *host, T *device, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  if (count && host) PetscCallCUDA(cudaMemcpyAsync(device, host, (size_t)count * sizeof(T), cudaMemcpyHostToDevice, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t stream)
 {
   const PetscCount slots = host->ntiles * AIJTC_TILE;
 
   PetscFunctionBegin;
-  PetscCall(DeviceCopy(slots, host->col, &device->col, stream));
-  PetscCall(DeviceCopy(slots, host->perm, &device->perm, stream));
-  PetscCall(DeviceCopy(host->nrid, host->rid, &device->rid, stream));
-  PetscCall(DeviceCopy(host->npieces + 1, host->piece_tile, &device->piece_tile, stream));
-  PetscCall(DeviceCopy(host->nlong + 1, host->long_piece, &device->long_piece, stream));
-  PetscCall(DeviceCopy(host->nslices + 1, host->slice_tile, &device->slice_tile, stream));
-  PetscCall(DeviceMalloc(host->npieces, &device->partial));
-  if (host->val) PetscCall(DeviceCopy(slots, host->val, &device->val, stream));
-  else PetscCall(DeviceMalloc(slots, &device->val)); /* now, so that a refresh cannot run out of memory */
+  PetscCall(AllocateArrays(device));
+  PetscCall(CopyToDevice(host->nrid, host->rid, device->rid, stream));
+  PetscCall(CopyToDevice(host->npieces + 1, host->piece_tile, device->piece_tile, stream));
+  PetscCall(CopyToDevice(host->nlong + 1, host->long_piece, device->long_piece, stream));
+  PetscCall(CopyToDevice(host->nslices + 1, host->slice_tile, device->slice_tile, stream));
+  PetscCall(CopyToDevice(slots, host->col, device->col, stream));
+  PetscCall(CopyToDevice(slots, host->perm, device->perm, stream));
+  PetscCall(CopyToDevice(slots, host->val, device->val, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
