@@ -1,0 +1,308 @@
+/* The steps of KSPTCBCGS on all backends: every field and vector after every step, every stop, the frozen state, and a solve made of steps alone */
+#include <functional>
+#include <petsctc/private/kspsteps.h>
+#include "backends.h"
+
+class BCGSSteps : public StepsTest<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
+protected:
+  const TCBCGSSteps *table(bool cuda) override
+  {
+#if PetscDefined(HAVE_CUDA)
+    if (cuda) return &TCBCGSSteps_CUDA;
+#endif
+    (void)cuda;
+    return &TCBCGSSteps_Host;
+  }
+
+  /* breakdown of vectors with v.rp = d1 */
+  TCBCGSScalars breakdown(double d1)
+  {
+    Vector v(cuda, {d1, 3.0}), rp(cuda, {1.0, 0.0});
+
+    set(marked());
+    EXPECT_EQ(PETSC_SUCCESS, steps->breakdown(2, v, rp, &work, nullptr));
+    return get();
+  }
+};
+ALL_BACKENDS(BCGSSteps);
+
+TEST_P(BCGSSteps, Reset)
+{
+  TCBCGSScalars s = marked(), expected = {};
+
+  s.stop = PETSCTC_STOP_D1_ZERO;
+  set(s);
+  CALL(steps->reset(&work, nullptr));
+  expected.rho = expected.alpha = expected.omega = 1.0;
+  EXPECT_TRUE(sameScalars(expected, get()));
+}
+
+TEST_P(BCGSSteps, Start)
+{
+  for (PetscInt n : sizes) {
+    const Values  r = randomValues(n, 1);
+    Vector        dr(cuda, r), rp(cuda, Values(n, NaN)), p(cuda, Values(n, NaN)), v(cuda, Values(n, NaN), n % 2);
+    TCBCGSScalars expected = marked();
+
+    set(expected);
+    CALL(steps->start(n, dr, rp, p, v, &work, nullptr));
+    expected.rr = expected.rhonext = get().rr;
+    expectDot(r, r, expected.rr, "r.r");
+    EXPECT_TRUE(sameScalars(expected, get()));
+    EXPECT_TRUE(sameBits(r, rp.get()) && sameBits(r, dr.get()));
+    EXPECT_TRUE(sameBits(Values(n, 0.0), p.get()) && sameBits(Values(n, 0.0), v.get()));
+  }
+}
+
+TEST_P(BCGSSteps, Direction)
+{
+  for (PetscInt n : sizes) {
+    for (int offset = 0; offset < 2; ++offset) {
+      const Values        r = randomValues(n, 1), v = randomValues(n, 2), p = randomValues(n, 3);
+      Vector              dr(cuda, r, offset), dv(cuda, v, offset), dp(cuda, p, offset);
+      const TCBCGSScalars before   = marked();
+      TCBCGSScalars       expected = before;
+
+      set(before);
+      CALL(steps->direction(n, dr, dv, dp, &work, nullptr));
+      expected.rhoold   = before.rho;
+      expected.rho      = before.rhonext;
+      expected.omegaold = before.omega;
+      expected.beta     = (expected.rho / expected.rhoold) * (before.alpha / expected.omegaold);
+      EXPECT_TRUE(sameScalars(expected, get()));
+      expectCombination(
+        {
+          {1.0,                                &r},
+          {-expected.omegaold * expected.beta, &v},
+          {expected.beta,                      &p}
+      },
+        dp.get(), "r - omega beta v + beta p");
+      EXPECT_TRUE(sameBits(r, dr.get()) && sameBits(v, dv.get()));
+    }
+  }
+}
+
+/* After reset and start: beta is r.r, p is r whatever was there */
+TEST_P(BCGSSteps, FirstDirection)
+{
+  const PetscInt n = 1000;
+  const Values   r = randomValues(n, 1);
+  Vector         dr(cuda, r), rp(cuda, Values(n, NaN)), p(cuda, Values(n, NaN)), v(cuda, Values(n, NaN));
+
+  CALL(steps->start(n, dr, rp, p, v, &work, nullptr));
+  CALL(steps->direction(n, dr, v, p, &work, nullptr));
+  const TCBCGSScalars s = get();
+  EXPECT_EQ(1.0, s.rhoold);
+  EXPECT_EQ(1.0, s.omegaold);
+  EXPECT_EQ(s.rr, s.rho);
+  EXPECT_EQ(s.rr, s.beta);
+  EXPECT_EQ(r, p.get());
+}
+
+TEST_P(BCGSSteps, Breakdown)
+{
+  for (PetscInt n : sizes) {
+    if (!n) continue; /* v.rp is 0: a stop */
+    const Values        v = randomValues(n, 1), rp = randomValues(n, 2);
+    Vector              dv(cuda, v), drp(cuda, rp, n % 2);
+    const TCBCGSScalars before   = marked();
+    TCBCGSScalars       expected = before;
+
+    set(before);
+    CALL(steps->breakdown(n, dv, drp, &work, nullptr));
+    expected.d1 = get().d1;
+    expectDot(v, rp, expected.d1, "v.rp");
+    expected.alpha = before.rho / expected.d1;
+    EXPECT_TRUE(sameScalars(expected, get()));
+  }
+}
+
+TEST_P(BCGSSteps, Half)
+{
+  for (PetscInt n : sizes) {
+    const Values        r = randomValues(n, 1), v = randomValues(n, 2);
+    Vector              dr(cuda, r), dv(cuda, v), ds(cuda, Values(n, NaN), n % 2);
+    const TCBCGSScalars before = marked();
+
+    set(before);
+    CALL(steps->half(n, dr, dv, ds, &work, nullptr));
+    EXPECT_TRUE(sameScalars(before, get()));
+    expectCombination(
+      {
+        {1.0,           &r},
+        {-before.alpha, &v}
+    },
+      ds.get(), "r - alpha v");
+    EXPECT_TRUE(sameBits(r, dr.get()) && sameBits(v, dv.get()));
+    CALL(steps->half(n, dr, dv, dr, &work, nullptr)); /* s may be r */
+    EXPECT_TRUE(sameBits(ds.get(), dr.get()));
+  }
+}
+
+TEST_P(BCGSSteps, Stabilize)
+{
+  for (PetscInt n : sizes) {
+    if (!n) continue; /* t.t is 0: a stop */
+    const Values        t = randomValues(n, 1), s = randomValues(n, 2);
+    Vector              dt(cuda, t), ds(cuda, s, n % 2);
+    const TCBCGSScalars before   = marked();
+    TCBCGSScalars       expected = before;
+
+    set(before);
+    CALL(steps->stabilize(n, dt, ds, &work, nullptr));
+    expected.ts = get().ts;
+    expected.tt = get().tt;
+    expectDot(t, s, expected.ts, "t.s");
+    expectDot(t, t, expected.tt, "t.t");
+    expected.omega = expected.ts / expected.tt;
+    EXPECT_TRUE(sameScalars(expected, get()));
+  }
+}
+
+TEST_P(BCGSSteps, Update)
+{
+  for (PetscInt n : sizes) {
+    for (int offset = 0; offset < 2; ++offset) {
+      const Values        p = randomValues(n, 1), s = randomValues(n, 2), t = randomValues(n, 3), rp = randomValues(n, 4), x = randomValues(n, 5);
+      Vector              dp(cuda, p, offset), ds(cuda, s, offset), dt(cuda, t, offset), drp(cuda, rp, offset), dx(cuda, x, offset), dr(cuda, Values(n, NaN), offset);
+      const TCBCGSScalars before   = marked();
+      TCBCGSScalars       expected = before;
+
+      set(before);
+      CALL(steps->update(n, dp, ds, dt, drp, dx, dr, &work, nullptr));
+      const Values r = dr.get();
+      expectCombination(
+        {
+          {1.0,          &x},
+          {before.alpha, &p},
+          {before.omega, &s}
+      },
+        dx.get(), "x + alpha p + omega s");
+      expectCombination(
+        {
+          {1.0,           &s},
+          {-before.omega, &t}
+      },
+        r, "s - omega t");
+      expected.rr      = get().rr;
+      expected.rhonext = get().rhonext;
+      expectDot(r, r, expected.rr, "r.r");
+      expectDot(r, rp, expected.rhonext, "r.rp");
+      EXPECT_TRUE(sameScalars(expected, get()));
+      EXPECT_TRUE(sameBits(p, dp.get()) && sameBits(s, ds.get()) && sameBits(t, dt.get()) && sameBits(rp, drp.get()));
+    }
+  }
+}
+
+TEST_P(BCGSSteps, BreakdownStops)
+{
+  EXPECT_EQ(PETSCTC_STOP_D1_NAN, breakdown(NaN).stop);
+  EXPECT_EQ(PETSCTC_STOP_D1_NAN, breakdown(Inf).stop);
+  EXPECT_EQ(PETSCTC_STOP_D1_NAN, breakdown(-Inf).stop);
+  EXPECT_EQ(PETSCTC_STOP_D1_ZERO, breakdown(0.0).stop);
+  EXPECT_EQ(marked().alpha, breakdown(0.0).alpha) << "alpha stays when the step stops";
+  EXPECT_EQ(PETSCTC_STOP_NONE, breakdown(-1e-300).stop);
+  EXPECT_EQ(marked().rho / -1e-300, breakdown(-1e-300).alpha);
+}
+
+TEST_P(BCGSSteps, StabilizeStops)
+{
+  const PetscInt n = 9;
+  Vector         zero(cuda, Values(n, 0.0)), s(cuda, randomValues(n, 1));
+  TCBCGSScalars  expected = marked();
+
+  set(expected);
+  CALL(steps->stabilize(n, zero, s, &work, nullptr));
+  expected.stop = PETSCTC_STOP_D2_ZERO;
+  expected.ts = expected.tt = 0.0;
+  EXPECT_TRUE(sameScalars(expected, get())) << "omega stays when the step stops";
+}
+
+/* KSPBCGS tests neither t.s nor t.t for NaN: the residual's norm shows it */
+TEST_P(BCGSSteps, StabilizeLetsNanPass)
+{
+  Vector t(cuda, {NaN, 1.0}), s(cuda, {1.0, 1.0});
+
+  set(marked());
+  CALL(steps->stabilize(2, t, s, &work, nullptr));
+  EXPECT_EQ(PETSCTC_STOP_NONE, get().stop);
+  EXPECT_TRUE(std::isnan(get().omega));
+}
+
+TEST_P(BCGSSteps, FrozenOnceStopped)
+{
+  for (PetscInt n : {(PetscInt)0, (PetscInt)5, (PetscInt)4099}) {
+    std::vector<Values> v;
+    for (unsigned k = 0; k < 7; ++k) v.push_back(randomValues(n, k));
+    Vector r(cuda, v[0]), rp(cuda, v[1]), p(cuda, v[2]), q(cuda, v[3]), s(cuda, v[4]), t(cuda, v[5]), x(cuda, v[6]);
+
+    for (int stop = PETSCTC_STOP_D1_NAN; stop <= PETSCTC_STOP_D2_ZERO; ++stop) {
+      TCBCGSScalars frozen = marked();
+      frozen.stop          = stop;
+      frozen.d1            = NaN; /* its bits too */
+      set(frozen);
+      const std::vector<std::function<PetscErrorCode()>> all = {
+        [&] { return steps->start(n, r, rp, p, q, &work, nullptr); }, [&] { return steps->direction(n, r, q, p, &work, nullptr); }, [&] { return steps->breakdown(n, q, rp, &work, nullptr); },
+        [&] { return steps->half(n, r, q, s, &work, nullptr); },      [&] { return steps->stabilize(n, t, s, &work, nullptr); },    [&] { return steps->update(n, p, s, t, rp, x, r, &work, nullptr); },
+      };
+      for (size_t k = 0; k < all.size(); ++k) {
+        CALL(all[k]());
+        EXPECT_TRUE(sameScalars(frozen, get())) << "step " << k << ", stop " << stop;
+      }
+      const Vector *vectors[] = {&r, &rp, &p, &q, &s, &t, &x};
+      for (unsigned k = 0; k < 7; ++k) EXPECT_TRUE(sameBits(v[k], vectors[k]->get())) << "vector " << k << ", stop " << stop;
+    }
+    CALL(steps->reset(&work, nullptr)); /* and runs again after a reset */
+    CALL(steps->start(n, r, rp, p, q, &work, nullptr));
+    expectDot(v[0], v[0], get().rr, "r.r");
+  }
+}
+
+TEST_P(BCGSSteps, SameBitsOnEveryRunAndAlignment)
+{
+  const PetscInt n = 100003;
+  TCBCGSScalars  s[3];
+  Values         result[3];
+
+  for (int run = 0; run < 3; ++run) {
+    const int offset = run == 2;
+    Vector    p(cuda, randomValues(n, 1), offset), h(cuda, randomValues(n, 2), offset), t(cuda, randomValues(n, 3), offset), rp(cuda, randomValues(n, 4), offset), x(cuda, randomValues(n, 5), offset), r(cuda, Values(n, NaN), offset);
+    set(marked());
+    CALL(steps->stabilize(n, t, h, &work, nullptr));
+    CALL(steps->update(n, p, h, t, rp, x, r, &work, nullptr));
+    CALL(steps->direction(n, r, t, p, &work, nullptr));
+    s[run]      = get();
+    result[run] = p.get();
+  }
+  for (int run = 1; run < 3; ++run) {
+    EXPECT_TRUE(sameScalars(s[0], s[run])) << run;
+    EXPECT_TRUE(sameBits(result[0], result[run])) << run;
+  }
+}
+
+/* Convection and diffusion: nonsymmetric, diagonally dominant */
+TEST_P(BCGSSteps, SolvesANonsymmetricSystem)
+{
+  const double lower = -1.5, diagonal = 3.0, upper = -0.5;
+  for (PetscInt n : {(PetscInt)2, (PetscInt)33, (PetscInt)500}) {
+    const Values b = randomValues(n, 1);
+    Vector       r(cuda, b), rp(cuda, Values(n, NaN)), p(cuda, Values(n, NaN)), v(cuda, Values(n, NaN)), s(cuda, Values(n, NaN)), t(cuda, Values(n, NaN)), x(cuda, Values(n, 0.0));
+    int          iterations = 0;
+
+    CALL(steps->reset(&work, nullptr));
+    CALL(steps->start(n, r, rp, p, v, &work, nullptr));
+    while (iterations < 100 && get().stop == PETSCTC_STOP_NONE && std::sqrt(get().rr) > 1e-13 * norm2(b)) {
+      CALL(steps->direction(n, r, v, p, &work, nullptr));
+      v.set(tridiagonal(lower, diagonal, upper, p.get()));
+      CALL(steps->breakdown(n, v, rp, &work, nullptr));
+      CALL(steps->half(n, r, v, s, &work, nullptr));
+      t.set(tridiagonal(lower, diagonal, upper, s.get()));
+      CALL(steps->stabilize(n, t, s, &work, nullptr));
+      CALL(steps->update(n, p, s, t, rp, x, r, &work, nullptr));
+      ++iterations;
+    }
+    EXPECT_LT(iterations, 100) << n;
+    EXPECT_GT(iterations, 0) << n;
+    EXPECT_LE(relativeResidual(lower, diagonal, upper, x.get(), b), 1e-11) << n;
+  }
+}

@@ -1,0 +1,338 @@
+/* The steps of KSPTCCG on all backends: every field and vector after every step, every stop, the frozen state, and two solves made of steps alone */
+#include <functional>
+#include <petsctc/private/kspsteps.h>
+#include "backends.h"
+
+class CGSteps : public StepsTest<TCCGSteps, TCCGWork, TCCGScalars> {
+protected:
+  const TCCGSteps *table(bool cuda) override
+  {
+#if PetscDefined(HAVE_CUDA)
+    if (cuda) return &TCCGSteps_CUDA;
+#endif
+    (void)cuda;
+    return &TCCGSteps_Host;
+  }
+
+  /* curvature of vectors with p.w = pw after an iteration with dpi */
+  TCCGScalars curvature(double dpi, double pw, bool first)
+  {
+    TCCGScalars s = marked();
+    Vector      p(cuda, {0.0, 1.0, 0.0}), w(cuda, {5.0, pw, 7.0});
+
+    s.dpi = dpi;
+    set(s);
+    EXPECT_EQ(PETSC_SUCCESS, steps->curvature(3, first ? PETSC_TRUE : PETSC_FALSE, p, w, &work, nullptr));
+    return get();
+  }
+
+  /* direction with these scalars; the vectors must stay when it stops */
+  TCCGScalars direction(double beta, double betaold, bool first)
+  {
+    const Values z = randomValues(5, 1), p = randomValues(5, 2);
+    Vector       dz(cuda, z), dp(cuda, p);
+    TCCGScalars  s = marked(), after;
+
+    s.beta    = beta;
+    s.betaold = betaold;
+    set(s);
+    EXPECT_EQ(PETSC_SUCCESS, steps->direction(5, first ? PETSC_TRUE : PETSC_FALSE, dz, dp, &work, nullptr));
+    after = get();
+    if (after.stop != PETSCTC_STOP_NONE) {
+      EXPECT_TRUE(sameBits(p, dp.get()));
+      s.stop = after.stop;
+      EXPECT_TRUE(sameScalars(s, after));
+    }
+    return after;
+  }
+
+  /* A x = b by the steps and a product on the host; z = r / d unless d is 0. Returns the iterations, 0 if the solve did not end */
+  int solve(double lower, double diagonal, double upper, double d, const Values &b, Values &solution)
+  {
+    const PetscInt  n        = (PetscInt)b.size();
+    const PetscBool identity = d == 0.0 ? PETSC_TRUE : PETSC_FALSE;
+    Vector          x(cuda, Values(n, 0.0)), r(cuda, b), z(cuda, Values(n, NaN)), p(cuda, Values(n, NaN)), w(cuda, Values(n, NaN));
+    const double    tolerance = 1e-13 * norm2(b);
+
+    for (int i = 0; i < 3 * n; ++i) {
+      const PetscBool first = i ? PETSC_FALSE : PETSC_TRUE;
+      if (!identity) {
+        Values scaled = r.get();
+        for (auto &v : scaled) v /= d;
+        z.set(scaled);
+      }
+      if (!identity || first) { EXPECT_EQ(PETSC_SUCCESS, steps->project(n, identity ? r : z, r, &work, nullptr)); }
+      EXPECT_EQ(PETSC_SUCCESS, steps->direction(n, first, identity ? r : z, p, &work, nullptr));
+      w.set(tridiagonal(lower, diagonal, upper, p.get()));
+      EXPECT_EQ(PETSC_SUCCESS, steps->curvature(n, first, p, w, &work, nullptr));
+      EXPECT_EQ(PETSC_SUCCESS, steps->update(n, identity, p, w, x, r, &work, nullptr));
+      const TCCGScalars s = get();
+      EXPECT_EQ(PETSCTC_STOP_NONE, s.stop);
+      if (std::sqrt(s.rr) <= tolerance) {
+        solution = x.get();
+        return i + 1;
+      }
+    }
+    return 0;
+  }
+};
+ALL_BACKENDS(CGSteps);
+
+TEST_P(CGSteps, ResetZeroes)
+{
+  set(marked());
+  CALL(steps->reset(&work, nullptr));
+  EXPECT_TRUE(sameScalars(TCCGScalars{}, get()));
+  TCCGScalars s = marked();
+  s.stop        = PETSCTC_STOP_DPI_NAN;
+  set(s);
+  CALL(steps->reset(&work, nullptr));
+  EXPECT_TRUE(sameScalars(TCCGScalars{}, get()));
+}
+
+TEST_P(CGSteps, Residual)
+{
+  for (PetscInt n : sizes) {
+    const Values r = randomValues(n, 1);
+    Vector       dr(cuda, r, n % 2);
+    TCCGScalars  expected = marked();
+
+    set(expected);
+    CALL(steps->residual(n, dr, &work, nullptr));
+    expected.rr = get().rr;
+    expectDot(r, r, expected.rr, "r.r");
+    EXPECT_TRUE(sameScalars(expected, get()));
+    EXPECT_TRUE(sameBits(r, dr.get()));
+  }
+}
+
+TEST_P(CGSteps, Project)
+{
+  for (PetscInt n : sizes) {
+    const Values      z = randomValues(n, 1), r = randomValues(n, 2);
+    Vector            dz(cuda, z), dr(cuda, r, n % 2);
+    const TCCGScalars before   = marked();
+    TCCGScalars       expected = before;
+
+    set(before);
+    CALL(steps->project(n, dz, dr, &work, nullptr));
+    const TCCGScalars s = get();
+    expectDot(z, r, s.beta, "z.r");
+    expectDot(z, z, s.zz, "z.z");
+    expected.betaold = before.beta;
+    expected.beta    = s.beta;
+    expected.zz      = s.zz;
+    EXPECT_TRUE(sameScalars(expected, s));
+
+    CALL(steps->project(n, dr, dr, &work, nullptr)); /* z may be r */
+    expectDot(r, r, get().beta, "r.r");
+    EXPECT_EQ(get().beta, get().zz);
+    EXPECT_EQ(s.beta, get().betaold);
+  }
+}
+
+TEST_P(CGSteps, Direction)
+{
+  for (PetscInt n : sizes) {
+    for (int offset = 0; offset < 2; ++offset) {
+      const Values z = randomValues(n, 1), p = randomValues(n, 2);
+      Vector       dz(cuda, z, offset), dp(cuda, p, offset), fresh(cuda, Values(n, NaN), offset);
+      TCCGScalars  expected = marked();
+
+      set(expected);
+      CALL(steps->direction(n, PETSC_FALSE, dz, dp, &work, nullptr));
+      expected.b = expected.beta / expected.betaold;
+      EXPECT_TRUE(sameScalars(expected, get()));
+      expectCombination(
+        {
+          {1.0,        &z},
+          {expected.b, &p}
+      },
+        dp.get(), "z + b p");
+
+      CALL(steps->direction(n, PETSC_TRUE, dz, fresh, &work, nullptr)); /* the NaN in p must not be read */
+      expected.b = 0.0;
+      EXPECT_TRUE(sameScalars(expected, get()));
+      EXPECT_TRUE(sameBits(z, fresh.get()));
+      EXPECT_TRUE(sameBits(z, dz.get()));
+    }
+  }
+}
+
+TEST_P(CGSteps, Curvature)
+{
+  for (PetscInt n : sizes) {
+    if (!n) continue; /* p.w is 0: a stop */
+    const Values      p = randomValues(n, 1), w = randomValues(n, 2);
+    Vector            dp(cuda, p), dw(cuda, w, n % 2);
+    const TCCGScalars before   = marked();
+    TCCGScalars       expected = before;
+
+    set(before);
+    CALL(steps->curvature(n, PETSC_TRUE, dp, dw, &work, nullptr));
+    const TCCGScalars s = get();
+    expectDot(p, w, s.dpi, "p.w");
+    expected.dpiold = before.dpi;
+    expected.dpi    = s.dpi;
+    expected.a      = before.beta / s.dpi;
+    EXPECT_TRUE(sameScalars(expected, s));
+  }
+}
+
+TEST_P(CGSteps, Update)
+{
+  for (PetscInt n : sizes) {
+    for (int identity = 0; identity < 2; ++identity) {
+      const Values      p = randomValues(n, 1), w = randomValues(n, 2), x = randomValues(n, 3), r = randomValues(n, 4);
+      Vector            dp(cuda, p, identity), dw(cuda, w, identity), dx(cuda, x, identity), dr(cuda, r, identity);
+      const TCCGScalars before   = marked();
+      TCCGScalars       expected = before;
+
+      set(before);
+      CALL(steps->update(n, identity ? PETSC_TRUE : PETSC_FALSE, dp, dw, dx, dr, &work, nullptr));
+      const TCCGScalars s = get();
+      expectCombination(
+        {
+          {1.0,      &x},
+          {before.a, &p}
+      },
+        dx.get(), "x + a p");
+      expectCombination(
+        {
+          {1.0,       &r},
+          {-before.a, &w}
+      },
+        dr.get(), "r - a w");
+      expectDot(dr.get(), dr.get(), s.rr, "r.r"); /* of r as it was stored */
+      expected.rr = s.rr;
+      if (identity) {
+        expected.betaold = before.beta;
+        expected.beta    = s.rr;
+        expected.zz      = s.rr;
+      }
+      EXPECT_TRUE(sameScalars(expected, s));
+      EXPECT_TRUE(sameBits(p, dp.get()));
+      EXPECT_TRUE(sameBits(w, dw.get()));
+    }
+  }
+}
+
+TEST_P(CGSteps, DirectionStops)
+{
+  for (bool first : {true, false}) {
+    EXPECT_EQ(PETSCTC_STOP_BETA_NAN, direction(NaN, 1.0, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_BETA_NAN, direction(Inf, 1.0, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_BETA_NAN, direction(-Inf, 1.0, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_BETA_ZERO, direction(0.0, 1.0, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_BETA_ZERO, direction(-0.0, 1.0, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_NONE, direction(1e-300, 1.0, first).stop);
+  }
+  EXPECT_EQ(PETSCTC_STOP_BETA_SIGN, direction(-1.0, 2.0, false).stop);
+  EXPECT_EQ(PETSCTC_STOP_BETA_SIGN, direction(1.0, -2.0, false).stop);
+  EXPECT_EQ(PETSCTC_STOP_NONE, direction(-1.0, -2.0, false).stop);
+  EXPECT_EQ(PETSCTC_STOP_NONE, direction(-1.0, 2.0, true).stop) << "the first iteration has no sign to compare with";
+  EXPECT_EQ(PETSCTC_STOP_NONE, direction(-1.0, NaN, true).stop);
+}
+
+TEST_P(CGSteps, CurvatureStops)
+{
+  const double a = marked().a; /* stays when the step stops */
+
+  for (bool first : {true, false}) {
+    EXPECT_EQ(PETSCTC_STOP_DPI_NAN, curvature(1.0, NaN, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_DPI_NAN, curvature(1.0, Inf, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_DPI_NAN, curvature(1.0, -Inf, first).stop);
+    EXPECT_EQ(PETSCTC_STOP_DPI_SIGN, curvature(1.0, 0.0, first).stop);
+    EXPECT_EQ(a, curvature(1.0, 0.0, first).a);
+    EXPECT_EQ(0.0, curvature(1.0, 0.0, first).dpi);
+    EXPECT_EQ(1.0, curvature(1.0, 0.0, first).dpiold);
+  }
+  EXPECT_EQ(PETSCTC_STOP_DPI_SIGN, curvature(1.0, -2.0, false).stop);
+  EXPECT_EQ(PETSCTC_STOP_DPI_SIGN, curvature(-1.0, 2.0, false).stop);
+  EXPECT_EQ(PETSCTC_STOP_DPI_SIGN, curvature(1e-300, -1e-300, false).stop) << "signs are multiplied, not the numbers";
+  EXPECT_EQ(a, curvature(1.0, -2.0, false).a);
+  EXPECT_EQ(PETSCTC_STOP_NONE, curvature(-1.0, -2.0, false).stop);
+  EXPECT_EQ(PETSCTC_STOP_NONE, curvature(1.0, -2.0, true).stop) << "the first iteration has no sign to compare with";
+  EXPECT_EQ(marked().beta / -2.0, curvature(1.0, -2.0, true).a);
+}
+
+TEST_P(CGSteps, FrozenOnceStopped)
+{
+  for (PetscInt n : {(PetscInt)0, (PetscInt)5, (PetscInt)4099}) {
+    const Values v[5] = {randomValues(n, 1), randomValues(n, 2), randomValues(n, 3), randomValues(n, 4), randomValues(n, 5)};
+    Vector       z(cuda, v[0]), p(cuda, v[1]), w(cuda, v[2]), x(cuda, v[3]), r(cuda, v[4]);
+
+    for (int stop = PETSCTC_STOP_BETA_ZERO; stop <= PETSCTC_STOP_DPI_SIGN; ++stop) {
+      TCCGScalars s = marked();
+      s.stop        = stop;
+      s.dpi         = NaN; /* its bits too */
+      set(s);
+      const std::vector<std::function<PetscErrorCode()>> all = {
+        [&] { return steps->residual(n, r, &work, nullptr); },
+        [&] { return steps->project(n, z, r, &work, nullptr); },
+        [&] { return steps->direction(n, PETSC_TRUE, z, p, &work, nullptr); },
+        [&] { return steps->direction(n, PETSC_FALSE, z, p, &work, nullptr); },
+        [&] { return steps->curvature(n, PETSC_TRUE, p, w, &work, nullptr); },
+        [&] { return steps->curvature(n, PETSC_FALSE, p, w, &work, nullptr); },
+        [&] { return steps->update(n, PETSC_TRUE, p, w, x, r, &work, nullptr); },
+        [&] { return steps->update(n, PETSC_FALSE, p, w, x, r, &work, nullptr); },
+      };
+      for (size_t k = 0; k < all.size(); ++k) {
+        CALL(all[k]());
+        EXPECT_TRUE(sameScalars(s, get())) << "step " << k << ", stop " << stop;
+      }
+      EXPECT_TRUE(sameBits(v[0], z.get()) && sameBits(v[1], p.get()) && sameBits(v[2], w.get()) && sameBits(v[3], x.get()) && sameBits(v[4], r.get())) << "stop " << stop;
+    }
+    CALL(steps->reset(&work, nullptr)); /* and runs again after a reset */
+    CALL(steps->residual(n, r, &work, nullptr));
+    expectDot(v[4], v[4], get().rr, "r.r");
+  }
+}
+
+TEST_P(CGSteps, SameBitsOnEveryRunAndAlignment)
+{
+  const PetscInt n = 100003;
+  const Values   p = randomValues(n, 1), w = randomValues(n, 2), x = randomValues(n, 3), r = randomValues(n, 4);
+  TCCGScalars    s[3];
+  Values         result[3];
+
+  for (int run = 0; run < 3; ++run) {
+    const int offset = run == 2;
+    Vector    dp(cuda, p, offset), dw(cuda, w, offset), dx(cuda, x, offset), dr(cuda, r, offset);
+    set(marked());
+    CALL(steps->update(n, PETSC_TRUE, dp, dw, dx, dr, &work, nullptr));
+    CALL(steps->curvature(n, PETSC_TRUE, dr, dw, &work, nullptr));
+    s[run]      = get();
+    result[run] = dr.get();
+  }
+  for (int run = 1; run < 3; ++run) {
+    EXPECT_TRUE(sameScalars(s[0], s[run])) << run;
+    EXPECT_TRUE(sameBits(result[0], result[run])) << run;
+  }
+}
+
+/* The Laplacian's CG ends in at most n iterations, give or take rounding; the residual of the returned x, not the recursive one, is what counts */
+TEST_P(CGSteps, SolvesALaplacian)
+{
+  for (PetscInt n : {(PetscInt)1, (PetscInt)2, (PetscInt)35, (PetscInt)200}) {
+    Values    x;
+    const int iterations = solve(-1.0, 2.0, -1.0, 0.0, randomValues(n, 1), x);
+
+    EXPECT_GT(iterations, 0) << n;
+    EXPECT_LE(iterations, n + n / 4) << n;
+    EXPECT_LE(relativeResidual(-1.0, 2.0, -1.0, x, randomValues(n, 1)), 1e-11) << n;
+  }
+}
+
+/* With z = r / 4: the preconditioned path. Scaling by a power of two changes no iterate */
+TEST_P(CGSteps, SolvesWithAPreconditioner)
+{
+  const Values b = randomValues(300, 7);
+  Values       x, plain;
+  const int    iterations = solve(-1.0, 3.0, -1.0, 4.0, b, x);
+
+  EXPECT_LE(relativeResidual(-1.0, 3.0, -1.0, x, b), 1e-12);
+  CALL(steps->reset(&work, nullptr));
+  EXPECT_EQ(iterations, solve(-1.0, 3.0, -1.0, 0.0, b, plain));
+  EXPECT_TRUE(sameBits(plain, x));
+}
