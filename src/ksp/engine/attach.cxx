@@ -2,7 +2,8 @@
    How a fused method sits on PETSc's type: PETSc's creator makes the object, ours takes over solve, destroy, reset, view and setfromoptions and passes each on.
    PETSc's private data (ksp->data) is left alone; ours is in a container composed with the object.
 */
-#include <petsctc/private/kspengine.h> /*I "petsctc.h" I*/
+#include <petsctc/private/kspengine.h>
+#include <petsctc/private/petsctccounts.h> /*I "petsctc.h" I*/
 
 static const char KSPTCContainer[] = "__KSPTC";
 
@@ -48,10 +49,12 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
     PetscCall(PetscInfo(ksp, "Not fused, PETSc's path: %s\n", why));
     tc->last_why = why;
     tc->nparent++;
+    petsctc_counts.fallback++;
     PetscCall((*tc->parent.solve)(ksp));
   } else {
     PetscCall(KSPTCRegisterCitation());
     tc->nfused++;
+    petsctc_counts.fused++;
     PetscCall((*tc->solve)(ksp, tc));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
