@@ -34,7 +34,7 @@ int main(int argc, char **argv)
       for (int g = 0; g < 2; g++) {
         for (int k = 0; k < 4; k++) {
           PetscInt     check = checks[k];
-          const ABCase c     = {"", A, NULL, b, g ? x0 : NULL, pcs[p], norms[n], PC_SIDE_DEFAULT, PETSC_FALSE, PETSC_FALSE, Tune, &check};
+          const ABCase c     = {"", A, NULL, b, g ? x0 : NULL, pcs[p], norms[n], PC_SIDE_DEFAULT, 0, Tune, &check};
           ABRun        run;
           char         text[256];
 

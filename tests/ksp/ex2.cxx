@@ -30,11 +30,11 @@ int main(int argc, char **argv)
 
       for (int g = 0; g < 2; g++) {
         for (int k = 0; k < 4; k++) {
-          PetscInt        check  = checks[k];
-          const PetscBool parent = g && sides[n] == PC_RIGHT ? PETSC_TRUE : PETSC_FALSE;
-          const ABCase    c      = {"", A, NULL, b, g ? x0 : NULL, pcs[p], norms[n], sides[n], PETSC_FALSE, parent, Tune, &check};
-          ABRun           run;
-          char            text[256];
+          PetscInt     check = checks[k];
+          const int    flags = g && sides[n] == PC_RIGHT ? AB_PARENT : 0;
+          const ABCase c     = {"", A, NULL, b, g ? x0 : NULL, pcs[p], norms[n], sides[n], flags, Tune, &check};
+          ABRun        run;
+          char         text[256];
 
           PetscCall(ABRunCase(&c, KSPBCGS, "tcbcgs", &run, text, sizeof(text)));
           all++;

@@ -23,7 +23,7 @@ typedef struct {
   PetscBool        identity; /* z is r */
   PetscBool        known;    /* s.beta is z.r of the coming iteration: the host has read it */
   TCCGScalars      s;        /* as last read */
-  PetscReal        obj;      /* 1/2 x'Ax - x'b */
+  PetscReal        obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
 
   /* what was asked of KSPCG */
   PetscBool single_reduction;
@@ -154,7 +154,7 @@ static PetscErrorCode TCCGSetUpSteps(KSP ksp, KSP_TCCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* r <- b - A x, and the objective function, which is 0 at x = 0 */
+/* r <- b - A x, and what KSPCG starts the objective function from: 0 at x = 0 (and -1/2 x'Ax elsewhere, not what its comment says: kept, the value is PETSc's) */
 static PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
 {
   const Vec   X = ksp->vec_sol, B = ksp->vec_rhs, R = ksp->work[0];

@@ -1,0 +1,82 @@
+static char help[] = "KSPTCCG and KSPTCBCGS on several processes: PETSc's path, the same bits.\n\n";
+
+#include "ab.h"
+
+static PetscErrorCode Check(Mat A, Vec b, KSPType stock, KSPType fused)
+{
+  const KSPType types[] = {stock, fused};
+  PetscReal     norm[2];
+  PetscInt      its[2], nfused, nparent;
+  PetscMPIInt   size;
+  PetscBool     ok;
+  Vec           x;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(VecDuplicate(b, &x));
+  for (int k = 0; k < 2; k++) {
+    KSP ksp;
+    PC  pc;
+
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCJACOBI));
+    PetscCall(KSPSetType(ksp, types[k]));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(VecNorm(x, NORM_2, &norm[k]));
+    PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+    PetscCall(ABGetCounts(ksp, &nfused, &nparent));
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(VecDestroy(&x));
+  ok = its[0] == its[1] && its[0] > 3 && ABNear(norm[0], norm[1], size > 1 ? 0.0 : 1e-8, 0.0) && nfused == (size > 1 ? 0 : 1) && nparent == (size > 1 ? 1 : 0) ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", fused, ok ? "PASS" : "FAIL"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  const PetscInt n = 60;
+  PetscInt       start, end;
+  Mat            A;
+  Vec            b;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
+  PetscCall(MatSetSizes(A, PETSC_DECIDE, PETSC_DECIDE, n, n));
+  PetscCall(MatSetFromOptions(A));
+  PetscCall(MatSetUp(A));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt i = start; i < end; i++) {
+    if (i > 0) PetscCall(MatSetValue(A, i, i - 1, -1.0, INSERT_VALUES));
+    if (i < n - 1) PetscCall(MatSetValue(A, i, i + 1, -1.0, INSERT_VALUES));
+    PetscCall(MatSetValue(A, i, i, 2.0 + 0.1 * (i % 7), INSERT_VALUES));
+  }
+  PetscCall(ABMatAssemble(A));
+  PetscCall(MatCreateVecs(A, NULL, &b));
+  PetscCall(VecSet(b, 1.0));
+  PetscCall(Check(A, b, KSPCG, "tccg"));
+  PetscCall(Check(A, b, KSPBCGS, "tcbcgs"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -mat_type {{aij aijtc}}
+      output_file: output/ex6.out
+      nsize: {{1 2 3}}
+      test:
+         suffix: host
+      test:
+         suffix: cuda
+         requires: cuda
+         args: -mat_vec_type cuda -use_gpu_aware_mpi 0
+
+TEST*/
