@@ -89,7 +89,7 @@ std::string LineReader::quote(const char *from) const
 {
   std::string piece;
 
-  while (from < lineEnd_ && !std::strchr(" \t", *from) && piece.size() < 40) {
+  while (from < lineEnd_ && *from != ' ' && *from != '\t' && piece.size() < 40) {
     piece += (*from >= ' ' && *from <= '~') ? *from : '?';
     ++from;
   }
@@ -110,6 +110,7 @@ void LineReader::fill()
   int         status;
   const char *reason = gzerror(gz_, &status); /* a gzip file cut short shows only here */
   if (status == Z_ERRNO) reason = std::strerror(errno);
+  else if (std::strncmp(reason, file_.c_str(), file_.size()) == 0) reason += file_.size() + 2; /* "file: " comes from fail() */
   ++number_;
   if (status == Z_BUF_ERROR) fail(PETSC_ERR_FILE_UNEXPECTED, "the gzip file is cut short");
   if (status != Z_OK && status != Z_STREAM_END) fail(PETSC_ERR_FILE_READ, "cannot be read on: %s", reason);

@@ -1,0 +1,45 @@
+# Shared by the tests of the example program solve: runs and assertions that count failures.
+# PETSCTC_BUILD is the build folder (its bin/solve is run), MPIEXEC starts several processes.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+data=$here/../data
+: "${PETSCTC_BUILD:?set it to the build folder}"
+solve=$PETSCTC_BUILD/bin/solve
+[ -x "$solve" ] || { echo "skipped: $solve is not built"; exit 77; }
+work=$PETSCTC_BUILD/examples/test-$(basename "$0" .sh)
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work" || exit 1
+export OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1
+unset PETSC_OPTIONS PETSC_OPTIONS_YAML
+failures=0
+
+# run NP OPTIONS...: the output goes to $output, the exit status to $status
+run() {
+  local np=$1
+  shift
+  status=0
+  if [ "$np" = 1 ]; then
+    output=$(timeout 120 "$solve" "$@" 2>&1 </dev/null) || status=$?
+  else
+    # shellcheck disable=SC2086 # MPIEXEC holds options
+    output=$(timeout 120 ${MPIEXEC:-mpiexec} -n "$np" "$solve" "$@" 2>&1 </dev/null) || status=$?
+  fi
+}
+
+check() { # what, then a condition to evaluate
+  if eval "$2"; then
+    echo "ok: $1"
+  else
+    failures=$((failures + 1))
+    printf 'FAILED: %s\n  exit status %s, output:\n' "$1" "$status"
+    head -20 <<<"$output" | sed 's/^/    /'
+  fi
+}
+has() { grep -qF -- "$1" <<<"$output"; }
+
+# fact NAME: what solve printed behind that name
+fact() { sed -n "s/^  $1  *//p" <<<"$output" | head -1; }
+
+finish() {
+  [ $failures = 0 ] || { echo "$failures failures"; exit 1; }
+}
