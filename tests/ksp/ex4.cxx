@@ -24,8 +24,8 @@ static PetscErrorCode Check(const char *name, Mat A, Mat P, Vec b, Vec x0, PCTyp
 static PetscErrorCode Breakdowns(void)
 {
   const PetscScalar  skew[] = {0, 1, -1, 0}, identity[] = {1, 0, 0, 1}, nilpotent[] = {0, 1, 0, 0}, singular[] = {1, 0, 0, 0}, swap[] = {0, 1, 1, 0};
-  const PetscScalar  zero[] = {0, 0, 0, 0}, rho[] = {1, 1, -1, 1};
-  const PetscScalar *values[] = {skew, identity, nilpotent, singular, swap, zero, rho};
+  const PetscScalar  zero[] = {0, 0, 0, 0}, rotation[] = {1, 1, -1, 1};
+  const PetscScalar *values[] = {skew, identity, nilpotent, singular, swap, zero, rotation};
   const char        *names[]  = {"skew", "identity", "nilpotent", "singular", "swap", "zero", "rotation"};
 
   PetscFunctionBeginUser;
@@ -54,6 +54,28 @@ static PetscErrorCode Breakdowns(void)
       PetscCall(VecDestroy(&b));
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r.rp is 0 after one iteration, v.rp is not in the next */
+static PetscErrorCode ZeroRho(void)
+{
+  const PetscScalar values[] = {1, 1, -1, 1, 1, 0, 1, 0, 2};
+  Mat               A;
+  Vec               b;
+
+  PetscFunctionBeginUser;
+  PetscCall(ABMatCreate(3, 3, &A));
+  for (PetscInt i = 0; i < 3; i++)
+    for (PetscInt j = 0; j < 3; j++) PetscCall(MatSetValue(A, i, j, values[3 * i + j], INSERT_VALUES));
+  PetscCall(ABMatAssemble(A));
+  PetscCall(MatCreateVecs(A, NULL, &b));
+  PetscCall(VecSetValue(b, 0, 1.0, INSERT_VALUES));
+  PetscCall(VecAssemblyBegin(b));
+  PetscCall(VecAssemblyEnd(b));
+  PetscCall(Check("rho = 0", A, NULL, b, NULL, PCNONE));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,6 +204,7 @@ int main(int argc, char **argv)
   PetscCall(Ends(A, b));
   PetscCall(NullSpace());
   PetscCall(Breakdowns());
+  PetscCall(ZeroRho());
   PetscCall(NotANumber(A, b));
   for (int n = 0; n < 4; n++) PetscCall(WatchReport("monitor", A, b, sides[n] == PC_LEFT ? x0 : NULL, PCILU, norms[n], sides[n], KSPBCGS, "tcbcgs"));
   /* errors leave PETSc's nesting count of solves as it was, so they come last */

@@ -349,6 +349,31 @@ static PetscErrorCode Nest(KSPType type, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The public function: what it says, and its error for other types. The plugin is loaded, not linked, so it is found by name */
+static PetscErrorCode PublicCounts(Mat A, Vec b, Vec x)
+{
+  KSP            ksp;
+  PetscInt       fused = -1, parent = -1;
+  PetscErrorCode ierr, (*get)(KSP, PetscInt *, PetscInt *);
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscDLSym(NULL, "KSPTCGetSolveCounts", (void **)&get));
+  PetscCheck(get, PETSC_COMM_SELF, PETSC_ERR_LIB, "KSPTCGetSolveCounts() is not exported");
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetType(ksp, "tccg"));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall((*get)(ksp, &fused, &parent));
+  PetscCall((*get)(ksp, NULL, NULL));
+  PetscCall(KSPSetType(ksp, KSPCG));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = (*get)(ksp, &fused, &parent);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(Say("KSPTCGetSolveCounts()", (PetscBool)(fused == 1 && parent == 0 && ierr == PETSC_ERR_SUP)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The options, and what -ksp_view says */
 static PetscErrorCode Options(KSPType type, Mat A, Vec b, Vec x)
 {
@@ -410,6 +435,7 @@ int main(int argc, char **argv)
   PetscCall(Guess(N, b, x0));
   PetscCall(Nest("tccg", A));
   PetscCall(Nest("tcbcgs", N));
+  PetscCall(PublicCounts(A, b, x));
   PetscCall(Options("tccg", A, b, x));
   PetscCall(Options("tcbcgs", N, b, x));
   PetscCall(ABFinish());
