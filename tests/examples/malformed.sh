@@ -13,7 +13,7 @@ refused() {
   done
 }
 # An error of PETSc with a message, not a signal (128 and above), not the time limit (124)
-is_refusal() { [ "$status" -gt 0 ] && [ "$status" -lt 124 ] && has "$1" && has "PETSC ERROR" && ! grep -qE 'SEGV|Abort signal|exited on signal (4|6|7|8|11)|bad_alloc|terminate called' <<<"$output"; }
+is_refusal() { [ "$status" -gt 0 ] && [ "$status" -lt 124 ] && has "$1" && has "PETSC ERROR" && ! grep -qE 'AddressSanitizer|runtime error:|SEGV|Abort signal|exited on signal (4|6|7|8|11)|bad_alloc|terminate called' <<<"$output"; }
 
 # mtx NAME LINES...: writes a file
 mtx() {
