@@ -132,7 +132,7 @@ inline Values randomValues(size_t n, unsigned seed)
   return v;
 }
 
-/* A dot product in long double, and how far a sum in double may be from it. Every backend adds at most 160 + n/1024 times in a row to one number (and never
+/* A dot product in long double, and how far a sum in double may be from it. Every backend adds at most 280 + n/1024 times in a row to one number (and never
    more than n times), so first-order error analysis gives this many roundings of the sum of absolute values. */
 struct Reference {
   long double value = 0.0L, absolute = 0.0L;
@@ -145,7 +145,7 @@ struct Reference {
       absolute += fabsl((long double)x[i] * y[i]);
     }
   }
-  double bound() const { return (double)(std::min(n, 160 + n / 1024) * DBL_EPSILON * absolute); }
+  double bound() const { return (double)(std::min(n, 280 + n / 1024) * DBL_EPSILON * absolute); }
 };
 
 inline void expectDot(const Values &x, const Values &y, double computed, const char *what)

@@ -137,7 +137,7 @@ TEST_P(Reduce, Norm)
       CALL(norm(n, dx, result));
       /* half the relative error of the square, and the root's own rounding */
       const double exact = (double)sqrtl(reference.value);
-      EXPECT_NEAR(exact, result.get()[0], exact * (std::min<size_t>(n, 160 + n / 1024) / 2.0 + 1.0) * DBL_EPSILON) << "n = " << n;
+      EXPECT_NEAR(exact, result.get()[0], exact * (std::min<size_t>(n, 280 + n / 1024) / 2.0 + 1.0) * DBL_EPSILON) << "n = " << n;
     }
   }
 }
