@@ -69,6 +69,7 @@ static PetscErrorCode Indefinite(void)
   PetscCall(Check("indefinite matrix, pc mat", A, P, b, NULL, PCMAT));
   PetscCall(Check("negative curvature", A, NULL, b, NULL, PCNONE, 0, TuneNegativeCurvature));
   PetscCall(Check("zero matrix", Z, NULL, b, NULL, PCNONE));
+  PetscCall(Check("preconditioner cannot be set up", A, Z, b, NULL, PCLU));
   PetscCall(Check("indefinite preconditioner", P, M, b, NULL, PCMAT));
   PetscCall(Check("small radius", A, NULL, b, NULL, PCNONE, AB_PARENT, TuneRadius, &radius[0]));
   PetscCall(Check("large radius", A, NULL, b, NULL, PCNONE, AB_PARENT, TuneRadius, &radius[1]));
@@ -106,6 +107,7 @@ static PetscErrorCode NotANumber(Mat A, Vec b)
   PetscCall(Check("NaN in the matrix", N, NULL, b, NULL, PCNONE));
   PetscCall(Check("NaN from the preconditioner", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &late));
   PetscCall(Check("NaN from it at once", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &first));
+  PetscCall(Check("NaN from it at the end", A, NULL, b, NULL, PCNONE, 0, TuneBadPCAtTheEnd, &late));
   PetscCall(Check("preconditioner fails", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &fails));
   PetscCall(Check("preconditioner becomes zero", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &zero));
   PetscCall(Check("preconditioner turns negative", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &minus));
@@ -233,7 +235,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -mat_type {{aij aijtc}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}}
       output_file: output/ex3.out
       test:
          suffix: host

@@ -24,9 +24,10 @@ static PetscErrorCode Check(const char *name, Mat A, Mat P, Vec b, Vec x0, PCTyp
 static PetscErrorCode Breakdowns(void)
 {
   const PetscScalar  skew[] = {0, 1, -1, 0}, identity[] = {1, 0, 0, 1}, nilpotent[] = {0, 1, 0, 0}, singular[] = {1, 0, 0, 0}, swap[] = {0, 1, 1, 0};
-  const PetscScalar  zero[] = {0, 0, 0, 0}, rotation[] = {1, 1, -1, 1};
-  const PetscScalar *values[] = {skew, identity, nilpotent, singular, swap, zero, rotation};
+  const PetscScalar  null[] = {0, 0, 0, 0}, rotation[] = {1, 1, -1, 1};
+  const PetscScalar *values[] = {skew, identity, nilpotent, singular, swap, null, rotation};
   const char        *names[]  = {"skew", "identity", "nilpotent", "singular", "swap", "zero", "rotation"};
+  PetscInt           zero     = 0;
 
   PetscFunctionBeginUser;
   for (int k = 0; k < 7; k++) {
@@ -50,6 +51,8 @@ static PetscErrorCode Breakdowns(void)
       PetscCall(VecAssemblyEnd(b));
       PetscCall(PetscSNPrintf(name, sizeof(name), "%s, b = (%g, %g)", names[k], (double)right[rhs][0], (double)right[rhs][1]));
       PetscCall(Check(name, A, NULL, b, NULL, PCNONE));
+      PetscCall(PetscStrlcat(name, ", no iteration", sizeof(name)));
+      PetscCall(Check(name, A, NULL, b, NULL, PCNONE, 0, TuneMaxIt, &zero));
       PetscCall(MatDestroy(&A));
       PetscCall(VecDestroy(&b));
     }
@@ -82,7 +85,7 @@ static PetscErrorCode ZeroRho(void)
 static PetscErrorCode NotANumber(Mat A, Vec b)
 {
   BadPC late = {6, NAN, PETSC_FALSE}, first = {1, NAN, PETSC_FALSE}, fails = {4, 0.0, PETSC_TRUE}, odd = {4, 0.0, PETSC_FALSE}, even = {5, 0.0, PETSC_FALSE};
-  Mat   N;
+  Mat   N, Z;
   Vec   nan, inf;
 
   PetscFunctionBeginUser;
@@ -99,15 +102,18 @@ static PetscErrorCode NotANumber(Mat A, Vec b)
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &N));
   PetscCall(MatSetValue(N, 5, 5, NAN, INSERT_VALUES));
   PetscCall(ABMatAssemble(N));
+  PetscCall(MatDuplicate(A, MAT_DO_NOT_COPY_VALUES, &Z));
   PetscCall(Check("NaN in b", A, NULL, nan, NULL, PCNONE));
   PetscCall(Check("Inf in b", A, NULL, inf, NULL, PCJACOBI));
   PetscCall(Check("NaN in the matrix", N, NULL, b, NULL, PCNONE));
   PetscCall(Check("NaN from the preconditioner", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &late));
   PetscCall(Check("NaN from it at once", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &first));
+  PetscCall(Check("preconditioner cannot be set up", A, Z, b, NULL, PCLU));
   PetscCall(Check("preconditioner fails", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &fails));
   PetscCall(Check("preconditioner becomes zero", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &odd));
   PetscCall(Check("preconditioner becomes zero later", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &even));
   PetscCall(MatDestroy(&N));
+  PetscCall(MatDestroy(&Z));
   PetscCall(VecDestroy(&nan));
   PetscCall(VecDestroy(&inf));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -220,7 +226,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -mat_type {{aij aijtc}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}}
       output_file: output/ex4.out
       test:
          suffix: host

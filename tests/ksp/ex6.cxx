@@ -69,7 +69,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -mat_type {{aij aijtc}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}}
       output_file: output/ex6.out
       nsize: {{1 2 3}}
       test:
@@ -77,6 +77,6 @@ int main(int argc, char **argv)
       test:
          suffix: cuda
          requires: cuda
-         args: -mat_vec_type cuda -use_gpu_aware_mpi 0
+         args: -mat_vec_type cuda
 
 TEST*/

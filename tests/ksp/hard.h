@@ -107,6 +107,15 @@ static PetscErrorCode TuneBadPC(KSP ksp, void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Bad in the application that follows the last iteration */
+static PetscErrorCode TuneBadPCAtTheEnd(KSP ksp, void *ctx)
+{
+  PetscFunctionBeginUser;
+  PetscCall(TuneBadPC(ksp, ctx));
+  PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, ((BadPC *)ctx)->k - 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A monitor that builds solution and residual, and writes their norms into the history of PetscReals it is given */
 typedef struct {
   PetscInt  n;
