@@ -30,7 +30,7 @@ RTOL, ATOL = 1e-5, 1e-11
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\d+[eE][-+]?\d+")
 SUMMARY = re.compile(r"^PETSc-TC: (.*)$")
 # What only one side can print: option warnings that quote the plugin's options, and what the plugin's types add to -mat_view and -ksp_view.
-ONE_SIDED = re.compile(r"Option left|-dll_append|-petsctc_summary|WARNING! There are|option you set|spelling|^\s*PETSc-TC\b")
+ONE_SIDED = re.compile(r"Option left|-dll_append|-petsctc_summary|WARNING! There are|option you set|spelling|^\s*fused solves \d+, PETSc's path \d+")
 
 
 class Case:

@@ -7,7 +7,7 @@ tutorial ex2
 for method in cg bcgs; do
   for np in 1 2 4; do
     for pc in jacobi bjacobi; do
-      options="-m 31 -n 29 -ksp_rtol 1e-8 -pc_type $pc -ksp_converged_reason"
+      options="-m 13 -n 11 -ksp_rtol 1e-6 -pc_type $pc -ksp_converged_reason"
       run $np ex2 $options -mat_type aij -ksp_type $method
       stock=$(iterations) reason=$(grep 'Linear solve' <<<"$output" || true)
       check "stock $method, $pc, $np processes: $stock iterations" '[ $status = 0 ] && [ -n "$reason" ] && [ "$stock" -gt 5 ]'
