@@ -1,5 +1,6 @@
 static char help[] = "Solves A x = b for a matrix from a file, with PETSc-TC's types or any of PETSc's.\n\n\
   -f <file>            the matrix: Matrix Market (.mtx, .mtx.gz) or PETSc binary\n\
+  -laplacian <n>       instead of a file: the 7-point Laplacian of an n x n x n grid\n\
   -rhs <file>          the right-hand side, in the same formats; without it b = A*1, whose solution is all ones\n\
   -compare             solve with PETSc's types too, everything else equal, and print a table\n\
   -repeat <n>          time the best of n solves; when n > 1 after one that is not timed (default 1, with -compare 5)\n\n\
@@ -26,7 +27,7 @@ The time is that of KSPSolve(): reading, conversion and KSPSetUp() are not in it
 typedef struct {
   char      file[PETSC_MAX_PATH_LEN], rhs[PETSC_MAX_PATH_LEN];
   PetscBool have_rhs, compare, only_help;
-  PetscInt  repeat;
+  PetscInt  laplacian, repeat;
 } Settings;
 
 /* A x = b as PETSc's AIJ on the host, from which each line of the table is converted */
@@ -53,14 +54,17 @@ static PetscErrorCode ReadSettings(Settings *s)
   PetscCall(PetscMemzero(s, sizeof(*s)));
   PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Solve a system from a file", "");
   PetscCall(PetscOptionsString("-f", "Matrix: Matrix Market or PETSc binary", "", s->file, s->file, sizeof(s->file), &given));
+  PetscCall(PetscOptionsRangeInt("-laplacian", "7-point Laplacian of an n x n x n grid", "", s->laplacian, &s->laplacian, nullptr, 1, 1290)); /* n^3 fits 32 bits */
   PetscCall(PetscOptionsString("-rhs", "Right-hand side, in the same formats", "", s->rhs, s->rhs, sizeof(s->rhs), &s->have_rhs));
   PetscCall(PetscOptionsBool("-compare", "Solve with PETSc's types too", "", s->compare, &s->compare, nullptr));
   s->repeat = s->compare ? 5 : 1;
   PetscCall(PetscOptionsRangeInt("-repeat", "Time the best of so many solves", "", s->repeat, &s->repeat, nullptr, 1, PETSC_INT_MAX));
   PetscOptionsEnd();
   PetscCall(PetscOptionsHasHelp(nullptr, &s->only_help));
-  if (given) s->only_help = PETSC_FALSE;
-  PetscCheck(given || s->only_help, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "No matrix: give one with -f <file>, a Matrix Market (.mtx, .mtx.gz) or PETSc binary file (-help tells more)");
+  PetscCheck(!given || !s->laplacian, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-f %s and -laplacian %" PetscInt_FMT " are two matrices: give one", s->file, s->laplacian);
+  if (s->laplacian) PetscCall(PetscSNPrintf(s->file, sizeof(s->file), "7-point Laplacian, %" PetscInt_FMT "^3", s->laplacian));
+  if (given || s->laplacian) s->only_help = PETSC_FALSE;
+  PetscCheck(given || s->laplacian || s->only_help, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "No matrix: give one with -f <file>, a Matrix Market (.mtx, .mtx.gz) or PETSc binary file (-help tells more)");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -82,6 +86,40 @@ static PetscErrorCode IsPetscBinary(const char file[], PetscInt class_id, PetscB
   }
   PetscCallMPI(MPI_Bcast(bytes, 4, MPI_UNSIGNED_CHAR, 0, PETSC_COMM_WORLD));
   *binary = (bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]) == class_id ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -1 for each of the six neighbours in the grid, 6 for the point */
+static PetscErrorCode CreateLaplacian(PetscInt n, System *system)
+{
+  const PetscInt stride[] = {1, n, n * n};
+  PetscInt       first, last;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&system->info, sizeof(system->info)));
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &system->A));
+  PetscCall(MatSetSizes(system->A, PETSC_DECIDE, PETSC_DECIDE, n * n * n, n * n * n));
+  PetscCall(MatSetType(system->A, MATAIJ));
+  PetscCall(MatSeqAIJSetPreallocation(system->A, 7, nullptr));
+  PetscCall(MatMPIAIJSetPreallocation(system->A, 7, nullptr, 6, nullptr));
+  PetscCall(MatGetOwnershipRange(system->A, &first, &last));
+  for (PetscInt row = first; row < last; row++) {
+    PetscInt    cols[7], k = 0;
+    PetscScalar values[7];
+
+    for (PetscInt d : stride) {
+      const PetscInt at = row / d % n;
+
+      if (at > 0) cols[k] = row - d, values[k++] = -1.0;
+      if (at < n - 1) cols[k] = row + d, values[k++] = -1.0;
+    }
+    cols[k] = row, values[k++] = 6.0;
+    PetscCall(MatSetValues(system->A, 1, &row, k, cols, values, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(system->A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(system->A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatSetOption(system->A, MAT_SYMMETRIC, PETSC_TRUE));
+  system->symmetric = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -322,7 +360,8 @@ int main(int argc, char **argv)
   PetscCall(PetscTCInitialize());
   PetscCall(ReadSettings(&settings));
   if (!settings.only_help) {
-    PetscCall(LoadMatrix(settings.file, &system));
+    if (settings.laplacian) PetscCall(CreateLaplacian(settings.laplacian, &system));
+    else PetscCall(LoadMatrix(settings.file, &system));
     PetscCall(LoadRightHandSide(&settings, &system));
     PetscCall(PrintFacts(&settings, &system));
     PetscCall(SolveAndPrint(&settings, &system));
