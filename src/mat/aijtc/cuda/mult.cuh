@@ -7,7 +7,8 @@
 #include "mult_medium.cuh"
 #include "mult_short.cuh"
 
-constexpr int AIJTC_WARPS = 4; /* of a block */
+constexpr int AIJTC_WARPS  = 4; /* of a block */
+constexpr int AIJTC_BLOCKS = 7; /* of a multiprocessor at least: 72 registers, enough for all loads of a batch to be issued before the first value is used */
 
 /* Where the blocks of each part of the product end in the grid, in this order */
 enum {
@@ -25,7 +26,7 @@ struct PartBlocks {
 };
 
 template <class Sums, int S>
-__global__ void __launch_bounds__(32 * AIJTC_WARPS, 9) MultKernel(const __grid_constant__ AIJTCLayout A, const __grid_constant__ PartBlocks blocks, const PetscScalar *__restrict__ x, const PetscScalar *y, PetscScalar *z)
+__global__ void __launch_bounds__(32 * AIJTC_WARPS, AIJTC_BLOCKS) MultKernel(const __grid_constant__ AIJTCLayout A, const __grid_constant__ PartBlocks blocks, const PetscScalar *__restrict__ x, const PetscScalar *y, PetscScalar *z)
 {
   const int lane = threadIdx.x % 32;
   int       part = 0;
