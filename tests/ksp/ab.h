@@ -33,10 +33,10 @@ typedef struct {
   Vec                x;
 } ABRun;
 
-static PetscInt ABFailures = 0;
+static PETSC_UNUSED PetscInt ABFailures = 0;
 
 /* The plugin is not linked: its function is found by name */
-static PetscErrorCode ABGetCounts(KSP ksp, PetscInt *fused, PetscInt *parent)
+static PETSC_UNUSED PetscErrorCode ABGetCounts(KSP ksp, PetscInt *fused, PetscInt *parent)
 {
   PetscErrorCode (*get)(KSP, PetscInt *, PetscInt *);
 
@@ -47,7 +47,7 @@ static PetscErrorCode ABGetCounts(KSP ksp, PetscInt *fused, PetscInt *parent)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *ksp)
+static PETSC_UNUSED PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *ksp)
 {
   PC pc;
 
@@ -65,7 +65,7 @@ static PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ABSolve(const ABCase *c, KSP ksp, ABRun *run)
+static PETSC_UNUSED PetscErrorCode ABSolve(const ABCase *c, KSP ksp, ABRun *run)
 {
   const PetscReal *hist;
   Vec              b;
@@ -89,14 +89,14 @@ static PetscErrorCode ABSolve(const ABCase *c, KSP ksp, ABRun *run)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscBool ABNear(PetscReal a, PetscReal b, PetscReal relative, PetscReal absolute)
+static PETSC_UNUSED PetscBool ABNear(PetscReal a, PetscReal b, PetscReal relative, PetscReal absolute)
 {
   if (PetscIsInfOrNanReal(a) || PetscIsInfOrNanReal(b)) return PetscIsInfOrNanReal(a) && PetscIsInfOrNanReal(b) ? PETSC_TRUE : PETSC_FALSE;
   return PetscAbsReal(a - b) <= relative * PetscMax(PetscAbsReal(a), PetscAbsReal(b)) + absolute ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Norms far below the first are rounding: what is 1e-13 of it may be anything */
-static PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b, char *text, size_t len)
+static PETSC_UNUSED PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b, char *text, size_t len)
 {
   const PetscReal floor = a->nhist ? 1e-13 * a->hist[0] : 0.0;
   PetscReal       na, nd;
@@ -132,7 +132,7 @@ static PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b, char *text, 
 }
 
 /* One case by both methods. `text` is empty when all agrees */
-static PetscErrorCode ABRunCase(const ABCase *c, KSPType stock, KSPType fused, ABRun *ours, char *text, size_t len)
+static PETSC_UNUSED PetscErrorCode ABRunCase(const ABCase *c, KSPType stock, KSPType fused, ABRun *ours, char *text, size_t len)
 {
   KSP   ksp;
   ABRun theirs;
@@ -153,7 +153,7 @@ static PetscErrorCode ABRunCase(const ABCase *c, KSPType stock, KSPType fused, A
 }
 
 /* One case, one line: what PETSc says and PASS */
-static PetscErrorCode ABReport(const ABCase *c, KSPType stock, KSPType fused)
+static PETSC_UNUSED PetscErrorCode ABReport(const ABCase *c, KSPType stock, KSPType fused)
 {
   ABRun run;
   char  text[256];
@@ -166,7 +166,7 @@ static PetscErrorCode ABReport(const ABCase *c, KSPType stock, KSPType fused)
 
 /* ---- matrices, of the type -mat_type says */
 
-static PetscErrorCode ABMatCreate(PetscInt n, PetscInt width, Mat *A)
+static PETSC_UNUSED PetscErrorCode ABMatCreate(PetscInt n, PetscInt width, Mat *A)
 {
   PetscFunctionBeginUser;
   PetscCall(MatCreate(PETSC_COMM_SELF, A));
@@ -177,7 +177,7 @@ static PetscErrorCode ABMatCreate(PetscInt n, PetscInt width, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ABMatAssemble(Mat A)
+static PETSC_UNUSED PetscErrorCode ABMatAssemble(Mat A)
 {
   PetscFunctionBeginUser;
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -186,7 +186,7 @@ static PetscErrorCode ABMatAssemble(Mat A)
 }
 
 /* -laplace + wind . grad on an m x k grid with varying coefficients; `neumann`: rows sum to 0 */
-static PetscErrorCode ABMatGrid(PetscInt m, PetscInt k, PetscReal wind, PetscBool neumann, Mat *A)
+static PETSC_UNUSED PetscErrorCode ABMatGrid(PetscInt m, PetscInt k, PetscReal wind, PetscBool neumann, Mat *A)
 {
   PetscFunctionBeginUser;
   PetscCall(ABMatCreate(m * k, 5, A));
@@ -213,7 +213,7 @@ static PetscErrorCode ABMatGrid(PetscInt m, PetscInt k, PetscReal wind, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ABMatDiagonal(PetscInt n, const PetscScalar d[], Mat *A)
+static PETSC_UNUSED PetscErrorCode ABMatDiagonal(PetscInt n, const PetscScalar d[], Mat *A)
 {
   PetscFunctionBeginUser;
   PetscCall(ABMatCreate(n, 1, A));
@@ -223,7 +223,7 @@ static PetscErrorCode ABMatDiagonal(PetscInt n, const PetscScalar d[], Mat *A)
 }
 
 /* Entries between -1 and 1, the same in every run */
-static PetscErrorCode ABVecFill(Vec v, PetscInt seed)
+static PETSC_UNUSED PetscErrorCode ABVecFill(Vec v, PetscInt seed)
 {
   PetscInt     n;
   PetscScalar *a;
@@ -236,7 +236,7 @@ static PetscErrorCode ABVecFill(Vec v, PetscInt seed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ABFinish(void)
+static PETSC_UNUSED PetscErrorCode ABFinish(void)
 {
   PetscFunctionBeginUser;
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%" PetscInt_FMT " failures\n", ABFailures));

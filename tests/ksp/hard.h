@@ -3,22 +3,22 @@
 
 #include "ab.h"
 
-static PetscErrorCode TuneMaxIt(KSP ksp, void *ctx)
+static PETSC_UNUSED PetscErrorCode TuneMaxIt(KSP ksp, void *ctx)
 {
   return KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, *(PetscInt *)ctx);
 }
 
-static PetscErrorCode TuneAbsolute(KSP ksp, void *)
+static PETSC_UNUSED PetscErrorCode TuneAbsolute(KSP ksp, void *)
 {
   return KSPSetTolerances(ksp, 0.0, 1e-3, PETSC_CURRENT, PETSC_CURRENT);
 }
 
-static PetscErrorCode TuneDivergence(KSP ksp, void *)
+static PETSC_UNUSED PetscErrorCode TuneDivergence(KSP ksp, void *)
 {
   return KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, 1.01, PETSC_CURRENT);
 }
 
-static PetscErrorCode TuneMinIt(KSP ksp, void *)
+static PETSC_UNUSED PetscErrorCode TuneMinIt(KSP ksp, void *)
 {
   PetscFunctionBeginUser;
   PetscCall(KSPSetTolerances(ksp, 0.1, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
@@ -26,7 +26,7 @@ static PetscErrorCode TuneMinIt(KSP ksp, void *)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TuneMaxits(KSP ksp, void *)
+static PETSC_UNUSED PetscErrorCode TuneMaxits(KSP ksp, void *)
 {
   PetscFunctionBeginUser;
   PetscCall(KSPSetTolerances(ksp, 1e-30, PETSC_CURRENT, PETSC_CURRENT, 7));
@@ -34,24 +34,24 @@ static PetscErrorCode TuneMaxits(KSP ksp, void *)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TuneErrorIfNot(KSP ksp, void *)
+static PETSC_UNUSED PetscErrorCode TuneErrorIfNot(KSP ksp, void *)
 {
   return KSPSetErrorIfNotConverged(ksp, PETSC_TRUE);
 }
 
-static PetscErrorCode TestAfterFive(KSP, PetscInt it, PetscReal rnorm, KSPConvergedReason *reason, void *)
+static PETSC_UNUSED PetscErrorCode TestAfterFive(KSP, PetscInt it, PetscReal rnorm, KSPConvergedReason *reason, void *)
 {
   *reason = it >= 5 && rnorm >= 0.0 ? KSP_CONVERGED_HAPPY_BREAKDOWN : KSP_CONVERGED_ITERATING;
   return PETSC_SUCCESS;
 }
 
-static PetscErrorCode TuneUserTest(KSP ksp, void *)
+static PETSC_UNUSED PetscErrorCode TuneUserTest(KSP ksp, void *)
 {
   return KSPSetConvergenceTest(ksp, TestAfterFive, NULL, NULL);
 }
 
 /* Eigenvalue estimates */
-static PetscErrorCode TuneEigenvalues(KSP ksp, void *)
+static PETSC_UNUSED PetscErrorCode TuneEigenvalues(KSP ksp, void *)
 {
   return KSPSetComputeEigenvalues(ksp, PETSC_TRUE);
 }
@@ -68,7 +68,7 @@ typedef struct {
   PetscInt applied;
 } BadPCContext;
 
-static PetscErrorCode BadPCApply(PC pc, Vec x, Vec y)
+static PETSC_UNUSED PetscErrorCode BadPCApply(PC pc, Vec x, Vec y)
 {
   BadPCContext *c;
 
@@ -81,7 +81,7 @@ static PetscErrorCode BadPCApply(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BadPCDestroy(PC pc)
+static PETSC_UNUSED PetscErrorCode BadPCDestroy(PC pc)
 {
   BadPCContext *c;
 
@@ -91,7 +91,7 @@ static PetscErrorCode BadPCDestroy(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TuneBadPC(KSP ksp, void *ctx)
+static PETSC_UNUSED PetscErrorCode TuneBadPC(KSP ksp, void *ctx)
 {
   BadPCContext *c;
   PC            pc;
@@ -108,7 +108,7 @@ static PetscErrorCode TuneBadPC(KSP ksp, void *ctx)
 }
 
 /* Bad in the application that follows the last iteration */
-static PetscErrorCode TuneBadPCAtTheEnd(KSP ksp, void *ctx)
+static PETSC_UNUSED PetscErrorCode TuneBadPCAtTheEnd(KSP ksp, void *ctx)
 {
   PetscFunctionBeginUser;
   PetscCall(TuneBadPC(ksp, ctx));
@@ -122,7 +122,7 @@ typedef struct {
   PetscReal solution[AB_HISTORY], residual[AB_HISTORY];
 } Watch;
 
-static PetscErrorCode WatchMonitor(KSP ksp, PetscInt, PetscReal, void *ctx)
+static PETSC_UNUSED PetscErrorCode WatchMonitor(KSP ksp, PetscInt, PetscReal, void *ctx)
 {
   Watch *w = (Watch *)ctx;
   Vec    x, r, v;
@@ -139,7 +139,7 @@ static PetscErrorCode WatchMonitor(KSP ksp, PetscInt, PetscReal, void *ctx)
 }
 
 /* The same case by both methods under the watch of such a monitor */
-static PetscErrorCode WatchReport(const char *name, Mat A, Vec b, Vec x0, PCType pc, KSPNormType norm, PCSide side, KSPType stock, KSPType fused)
+static PETSC_UNUSED PetscErrorCode WatchReport(const char *name, Mat A, Vec b, Vec x0, PCType pc, KSPNormType norm, PCSide side, KSPType stock, KSPType fused)
 {
   const ABCase  c       = {name, A, NULL, b, x0, pc, norm, side, 0, NULL, NULL};
   const KSPType types[] = {stock, fused};
