@@ -54,7 +54,7 @@ static PetscErrorCode ReadSettings(Settings *s)
   PetscCall(PetscMemzero(s, sizeof(*s)));
   PetscOptionsBegin(PETSC_COMM_WORLD, nullptr, "Solve a system from a file", "");
   PetscCall(PetscOptionsString("-f", "Matrix: Matrix Market or PETSc binary", "", s->file, s->file, sizeof(s->file), &given));
-  PetscCall(PetscOptionsRangeInt("-laplacian", "7-point Laplacian of an n x n x n grid", "", s->laplacian, &s->laplacian, nullptr, 1, 1290)); /* n^3 fits 32 bits */
+  PetscCall(PetscOptionsRangeInt("-laplacian", "7-point Laplacian of an n x n x n grid", "", s->laplacian, &s->laplacian, nullptr, 0, 1290)); /* n^3 fits 32 bits; 0: none */
   PetscCall(PetscOptionsString("-rhs", "Right-hand side, in the same formats", "", s->rhs, s->rhs, sizeof(s->rhs), &s->have_rhs));
   PetscCall(PetscOptionsBool("-compare", "Solve with PETSc's types too", "", s->compare, &s->compare, nullptr));
   s->repeat = s->compare ? 5 : 1;
