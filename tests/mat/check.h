@@ -143,6 +143,25 @@ static inline PetscInt Column(PetscInt row, PetscInt k, PetscInt N)
   return (PetscInt)((row + (PetscInt64)k * step) % N);
 }
 
+/* The type of -mat_type; an error if it is not that then, so that no test passes with another */
+static inline PetscErrorCode MatSetAskedType(Mat A)
+{
+  char        asked[64] = MATAIJ, name[70];
+  MatType     type;
+  PetscBool   is;
+  PetscMPIInt size;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSetFromOptions(A));
+  PetscCall(MatGetType(A, &type));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_type", asked, sizeof(asked), NULL));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s%s", size > 1 ? "mpi" : "seq", asked));
+  PetscCall(PetscStrcmp(type, name, &is));
+  PetscCheck(is, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "The matrix is of type %s, asked for was %s", type, name);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* type NULL: from the options. No preallocation: PETSc's hash assembly */
 static inline PetscErrorCode MatFromPattern(const Pattern *p, MatType type, Mat *A)
 {
@@ -152,7 +171,7 @@ static inline PetscErrorCode MatFromPattern(const Pattern *p, MatType type, Mat 
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));
   PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, p->M, p->N));
   if (type) PetscCall(MatSetType(*A, type));
-  else PetscCall(MatSetFromOptions(*A));
+  else PetscCall(MatSetAskedType(*A));
   PetscCall(MatSetUp(*A));
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   for (PetscInt row = start; row < end; row++) {
@@ -165,6 +184,29 @@ static inline PetscErrorCode MatFromPattern(const Pattern *p, MatType type, Mat 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The blocks of a matrix of ours are ours; silent if so */
+static inline PetscErrorCode CheckBlocks(Mat A, const char what[])
+{
+  PetscBool   ours;
+  PetscMPIInt all = 1;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, "mpiaijtc", &ours));
+  if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
+  {
+    Mat b[2];
+
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &b[0], &b[1], NULL));
+    for (Mat B : b) {
+      PetscCall(PetscObjectTypeCompare((PetscObject)B, "seqaijtc", &ours));
+      if (!ours) all = 0;
+    }
+  }
+  PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  if (!all) PetscCall(Check(PETSC_FALSE, "%s: a block is not seqaijtc", what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ||A x - R x|| for an x of entries up to 1, R the reference on the host; bound 64 eps ||R||_F ||x||_2 */
 static inline PetscErrorCode CheckMult(Mat A, Mat R, const char what[])
 {
@@ -172,6 +214,7 @@ static inline PetscErrorCode CheckMult(Mat A, Mat R, const char what[])
   PetscReal anorm, xnorm;
 
   PetscFunctionBeginUser;
+  PetscCall(CheckBlocks(A, what));
   PetscCall(MatVecs(A, &x, &y));
   PetscCall(MatCreateVecs(R, &xr, &yr));
   PetscCall(VecFill(x, 1));
