@@ -1,6 +1,6 @@
 /*
    Factorisations: the parent's, found under our type name. Every phase runs in parent scope, because it copies A's composed functions and, in a debug PETSc, asks for the exact
-   type. A handler declines a matrix of the other parent, and PETSc goes on to the next.
+   type.
 */
 #include <petsctc/private/aijtcimpl.h>
 
@@ -95,17 +95,12 @@ static PetscErrorCode MatAIJTCFactorWrap(Mat F, MatAIJTCFactor *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCGetFactor(Mat A, MatFactorType type, MatSolverType solver, PetscBool cuda, Mat *F)
+/* The factor that `create` makes of A as a plain parent, its phases wrapped */
+static PetscErrorCode MatAIJTCGetFactor(Mat A, MatFactorType type, PetscErrorCode (*create)(Mat, MatFactorType, Mat *), PetscBool cuda, Mat *F)
 {
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  PetscErrorCode (*create)(Mat, MatFactorType, Mat *);
   MatAIJTCFactor *f;
 
   PetscFunctionBegin;
-  *F = NULL;
-  if (!c || c->cuda != cuda) PetscFunctionReturn(PETSC_SUCCESS); /* decline */
-  PetscCall(MatSolverTypeGet(solver, c->parenttype, type, NULL, NULL, &create));
-  PetscCheck(create, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "PETSc has no %s factorisation of type %s for %s", MatFactorTypes[type], solver, c->parenttype);
   MatAIJTCCallParent(A, NULL, (*create)(A, type, F));
   if (!*F) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscNew(&f));
@@ -116,18 +111,34 @@ static PetscErrorCode MatAIJTCGetFactor(Mat A, MatFactorType type, MatSolverType
 }
 
 #if PetscDefined(HAVE_CUDA)
+/* A handler declines a matrix with the host parent: PETSc goes on to the next package, as it does for AIJ */
 static PetscErrorCode MatGetFactor_seqaijtc_cusparse(Mat A, MatFactorType type, Mat *F)
 {
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  PetscErrorCode (*create)(Mat, MatFactorType, Mat *);
+
   PetscFunctionBegin;
-  PetscCall(MatAIJTCGetFactor(A, type, MATSOLVERCUSPARSE, PETSC_TRUE, F));
+  *F = NULL;
+  if (!c || !c->cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSolverTypeGet(MATSOLVERCUSPARSE, c->parenttype, type, NULL, NULL, &create));
+  PetscCheck(create, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "PETSc has no %s factorisation of type %s for %s", MatFactorTypes[type], MATSOLVERCUSPARSE, c->parenttype);
+  PetscCall(MatAIJTCGetFactor(A, type, create, PETSC_TRUE, F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
 
-static PetscErrorCode MatGetFactor_seqaijtc_petsc(Mat A, MatFactorType type, Mat *F)
+/*
+   PETSc's own package is found for our type through its entry for SEQAIJ, by the prefix of the name and before any entry that we could add. So the entry itself is taken: a
+   matrix that is not ours goes on to PETSc's function.
+*/
+static PetscErrorCode (*petsc_create[MAT_FACTOR_NUM_TYPES])(Mat, MatFactorType, Mat *);
+
+static PetscErrorCode MatGetFactor_seqaij_petsc_AIJTC(Mat A, MatFactorType type, Mat *F)
 {
   PetscFunctionBegin;
-  PetscCall(MatAIJTCGetFactor(A, type, MATSOLVERPETSC, PETSC_FALSE, F));
+  *F = NULL;
+  if (MatAIJTCClassOf(A)) PetscCall(MatAIJTCGetFactor(A, type, petsc_create[type], PETSC_FALSE, F));
+  else PetscCall((*petsc_create[type])(A, type, F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,7 +149,9 @@ PetscErrorCode MatAIJTCRegisterFactors(void)
 #if PetscDefined(HAVE_CUDA)
     PetscCall(MatSolverTypeRegister(MATSOLVERCUSPARSE, MATSEQAIJTC, type, MatGetFactor_seqaijtc_cusparse));
 #endif
-    PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJTC, type, MatGetFactor_seqaijtc_petsc));
+    PetscCall(MatSolverTypeGet(MATSOLVERPETSC, MATSEQAIJ, type, NULL, NULL, &petsc_create[type]));
+    PetscCheck(petsc_create[type], PETSC_COMM_SELF, PETSC_ERR_LIB, "PETSc has no %s factorisation of its own for %s", MatFactorTypes[type], MATSEQAIJ);
+    PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJ, type, MatGetFactor_seqaij_petsc_AIJTC));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

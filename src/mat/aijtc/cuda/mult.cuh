@@ -8,7 +8,7 @@
 #include "mult_short.cuh"
 
 constexpr int AIJTC_WARPS  = 4; /* of a block */
-constexpr int AIJTC_BLOCKS = 7; /* of a multiprocessor at least: 72 registers, enough for all loads of a batch to be issued before the first value is used */
+constexpr int AIJTC_BLOCKS = 9; /* of a multiprocessor at least. 56 registers delay some loads of a batch; measured, the warps gained outweigh them (docs/performance.md) */
 
 /* Where the blocks of each part of the product end in the grid, in this order */
 enum {
