@@ -23,6 +23,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 
 RTOL, ATOL = 1e-5, 1e-11
@@ -211,6 +212,7 @@ def report(args, cases, seconds):
     every = [r for r in args.require if not r.startswith("group:")]
     once = [r[6:] for r in args.require if r.startswith("group:")]
     total, shown, failed = {}, {}, []
+    archive = tarfile.open(args.keep_failures, "w:gz") if args.keep_failures else None
     for case in cases:
         verdict, remark, counters = judge(args, case)
         missing = [c for c in every if not counters.get(c)] if verdict == "identical" else []
@@ -220,8 +222,11 @@ def report(args, cases, seconds):
             total[key] = total.get(key, 0) + value
         allowed, reason = exceptions.get(case.name, ("", ""))
         good = verdict == "identical" or verdict == allowed
-        label = verdict if verdict == "identical" else f"{verdict} ({'stated: ' + reason if good else 'FAILURE'})"
-        shown[label if not good else verdict + ("" if verdict == "identical" else " as stated")] = shown.get(label if not good else verdict + ("" if verdict == "identical" else " as stated"), 0) + 1
+        label = kind = verdict
+        if verdict != "identical":
+            label = f"{verdict} ({'stated: ' + reason if good else 'FAILURE'})"
+            kind = f"{verdict} as stated" if good else label
+        shown[kind] = shown.get(kind, 0) + 1
         use = " ".join(f"{k} {v}" for k, v in counters.items() if v)
         line = f"{label}: {case.name}: {remark}{'; ' + use if use else ''}"
         if good and verdict == "identical":
@@ -230,6 +235,11 @@ def report(args, cases, seconds):
             failed.append((False, line))
         else:
             failed.append((True, line))
+            for side in ("stock", "plugin") if archive else ():
+                if os.path.isdir(run_folder(args, case, side)):
+                    archive.add(run_folder(args, case, side), os.path.join(side, case.name))
+    if archive:
+        archive.close()
     for _, line in failed:
         print("  " + line)
     bad = sum(f for f, _ in failed)
@@ -259,6 +269,7 @@ def main():
     p.add_argument("--replace", nargs="*", default=[], metavar="OLD=NEW", help="names replaced in the plugin's copy of the scripts")
     p.add_argument("--exceptions", help="lines: case verdict reason")
     p.add_argument("--require", nargs="*", default=[], help="counters of -petsctc_summary that every case (group:NAME: the group) must show")
+    p.add_argument("--keep-failures", metavar="FILE.tar.gz", help="archive of the outputs of cases that fail")
     p.add_argument("--mpiexec", default=os.environ.get("MPIEXEC", "mpiexec"))
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--timeout", type=int, default=120, help="seconds for one program")

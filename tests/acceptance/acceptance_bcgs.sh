@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # PETSc's own test of BCGS with -mat_type aijtc and tcbcgs against aij and bcgs; the sweep in sweep.sh covers the rest.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

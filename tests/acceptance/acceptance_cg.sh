@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # PETSc's own tests of CG with -mat_type aijtc -ksp_type tccg against aij and cg. The environment reaches the harness' loops over a type.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

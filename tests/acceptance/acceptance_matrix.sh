@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # PETSc's own tests with -mat_type aijtc against -mat_type aij; solvers are the tests' own.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

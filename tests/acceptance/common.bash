@@ -39,7 +39,7 @@ script_of() {
 # build_programs PROGRAM...: paths below the tree, e.g. ksp/ksp/tutorials/ex2
 build_programs() {
   local status=0
-  petsc_make -j "$(nproc)" "${@/#/$tree/}" >"$work/build.log" 2>&1 || status=$?
+  petsc_make -j "$(env -u OMP_NUM_THREADS nproc)" "${@/#/$tree/}" >"$work/build.log" 2>&1 || status=$?
   [ $status = 0 ] || { grep -B2 -A5 -i 'error' "$work/build.log" | tail -40; echo "PETSc's test programs did not build, see $work/build.log"; }
   return $status
 }
@@ -66,6 +66,6 @@ build_group() {
   flock -u 9
 }
 
-jobs=${PETSCTC_JOBS:-$(nproc)}
+jobs=${PETSCTC_JOBS:-$(env -u OMP_NUM_THREADS nproc)}
 ab() { python3 "$here/ab.py" --petsc "$PETSC_DIR" --tree "$tree" --jobs "$jobs" "$@"; }
 plugin_options="-dll_append $PETSCTC_LIB -petsctc_summary"

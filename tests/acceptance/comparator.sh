@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # The comparison itself: each verdict of ab.py must be reached by outputs made for it, so that a green A/B means something.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

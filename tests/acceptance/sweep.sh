@@ -1,9 +1,9 @@
-#!/bin/bash
+#!/usr/bin/env bash
+#   sweep.sh          on the host;   sweep.sh --list   prints the cases only
 # PETSc's tests use BCGS almost nowhere, and CG with few combinations of options. This puts PETSc's default-solver programs through tcbcgs against bcgs
 # and tccg against cg, over sides, norm types, preconditioners, initial guesses and stopping options; monitors print every residual norm.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"
-list=$work/sweep.txt
 number=0
 case_() { # method processes program options
   number=$((number + 1))
@@ -61,7 +61,11 @@ sweep() {
   case_ cg 1 $ksp/ex56 "-ne 5 -alpha 1.e-3 -pc_type gamg"
 }
 
-mkdir -p "$work"
+if [ "${1:-}" = --list ]; then
+  sweep
+  exit 0
+fi
+list=$work/sweep.txt
 sweep >"$list"
 flock 9
 generate_scripts

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # petsc4py of PETSc's version chooses both types from Python; the library is loaded by petsc4py.init(["-dll_append", ...]).
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # What a user must not see: leaked objects, functions left in PETSc's lists, options called unused, or output of a library that is only loaded.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

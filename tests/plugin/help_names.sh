@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # -help lists the types beside PETSc's own.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

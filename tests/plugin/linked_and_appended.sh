@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Linked and appended at once, also from a second copy of the file: registered once, no error, nothing left.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Every way in which a user can name the library gives the types, with no change to the program: PETSc's ksp tutorial ex2.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

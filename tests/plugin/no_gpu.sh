@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # A PETSc with CUDA on a machine without a usable GPU: the types run on the host. Where there is a GPU, it is hidden.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

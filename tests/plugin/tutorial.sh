@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # An unmodified PETSc program on options alone: same iterations and the same error as stock PETSc, for both solvers, 1 to 4 processes.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

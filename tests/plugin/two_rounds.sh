@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # Two PetscInitialize() in one process: the types are there in both rounds.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

@@ -1,4 +1,4 @@
-#!/bin/bash
+#!/usr/bin/env bash
 # PETSc's objects change from release to release: a PETSc of another release is refused at load, with both numbers in the message.
 set -euo pipefail
 source "$(dirname "$0")/common.bash"

@@ -1,0 +1,262 @@
+#!/usr/bin/env bash
+# Tests and measures PETSc-TC on a node with a GPU, from the bundle that scripts/bundle.sh packed.
+#   run-gpu-tests.sh [sanity|tests|sanitizer|acceptance|bench|all]...     default: all
+# Each section takes less than 10 minutes. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
+# section; the end of the output tells everything: what failed with its last lines, the table of times, the count.
+set -uo pipefail
+bundle=$(cd "$(dirname "$0")" && pwd)
+out=$(realpath -m "${OUT:-./results}")
+work=$(mktemp -d "${TMPDIR:-/tmp}/petsctc.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out"
+unset PETSC_OPTIONS PETSC_ARCH DATAFILESPATH
+export PETSC_DIR=$bundle/petsc PETSCTC_LIB=$bundle/lib/libpetsctc.so PYTHONDONTWRITEBYTECODE=1 LC_ALL=C
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+PATH=$PATH:/usr/local/cuda/bin
+export LD_LIBRARY_PATH=$bundle/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64
+
+missing() { ldd "$bundle"/lib/*.so* "$bundle"/bin/* 2>/dev/null | awk '/not found/ {print $1}' | sort -u | tr '\n' ' '; }
+if [ -f "$bundle/mpi.tar.xz" ] && { [ -n "$(missing)" ] || ! command -v mpiexec >/dev/null; }; then
+  mkdir "$work/mpi"
+  tar -C "$work/mpi" -xJf "$bundle/mpi.tar.xz"
+  export OPAL_PREFIX=$work/mpi PATH=$work/mpi/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$work/mpi/lib/needed
+fi
+export MPIEXEC="mpiexec --oversubscribe"
+gpu=0
+nvidia-smi -L 2>/dev/null | grep -q '^GPU ' && gpu=1
+cores=$(env -u OMP_NUM_THREADS nproc) # nproc heeds OMP_NUM_THREADS
+jobs=$((cores < 16 ? cores : 16))
+
+# step NAME LIMIT COMMAND...: runs it within LIMIT seconds; exit status 77 is a skip. Its output goes to the section's log.
+passed=0 skipped=0 failed=0
+failures=()
+step() {
+  local name=$1 limit=$2 start=$SECONDS status=0
+  shift 2
+  printf '\n=== %s: %s\n' "$section" "$name" >>"$log"
+  (
+    trap - EXIT
+    "$@"
+  ) >"$work/step.log" 2>&1 &
+  local pid=$!
+  # The limit: a watcher ends the step's processes, all children of that shell
+  (
+    trap - EXIT
+    for ((i = 0; i < limit; i++)); do
+      sleep 1
+      kill -0 $pid 2>/dev/null || exit 0
+    done
+    echo "ended after its limit of $limit s" >>"$work/step.log"
+    kill_tree $pid
+  ) >/dev/null 2>&1 &
+  local watcher=$!
+  wait $pid 2>/dev/null || status=$?
+  kill $watcher 2>/dev/null
+  wait $watcher 2>/dev/null
+  cat "$work/step.log" >>"$log"
+  case $status in
+    0) passed=$((passed + 1)) && printf 'pass    %s: %s (%d s)\n' "$section" "$name" $((SECONDS - start)) ;;
+    77) skipped=$((skipped + 1)) && printf 'skipped %s: %s: %s\n' "$section" "$name" "$(tail -1 "$work/step.log")" ;;
+    *)
+      failed=$((failed + 1))
+      failures+=("$(printf 'FAILED  %s: %s (%d s, exit status %d)\n%s' "$section" "$name" $((SECONDS - start)) $status "$(tail -6 "$work/step.log" | cut -c1-160 | sed 's/^/          /')")")
+      printf 'FAILED  %s: %s (%d s, exit status %d)\n' "$section" "$name" $((SECONDS - start)) $status
+      ;;
+  esac
+}
+kill_tree() {
+  local child
+  for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do kill_tree "$child"; done
+  kill -KILL "$1" 2>/dev/null
+}
+gpu_step() {
+  if [ $gpu = 1 ]; then
+    step "$@"
+  else
+    step "$1" 5 no_gpu
+  fi
+}
+no_gpu() {
+  echo "no GPU"
+  return 77
+}
+
+# --- sanity
+machine() {
+  cat "$bundle/VERSION"
+  uname -sr
+  grep PRETTY_NAME /etc/os-release
+  echo "$cores cores"
+  nvcc --version | tail -2
+  echo "libpetsc from $(ldd "$bundle/bin/solve" | awk '/libpetsc.so/ {print $3}'), MPI from $(command -v mpiexec): $(mpiexec --version 2>&1 | head -1)"
+  [ -z "$(missing)" ] || { echo "missing libraries: $(missing)" && return 1; }
+  ldd "$bundle/bin/solve" | grep -q "libpetsc.so.* => $bundle/lib" || { echo "PETSc is not the bundle's" && return 1; }
+}
+device() { nvidia-smi && nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,clocks.max.sm --format=csv; }
+host_solve() { CUDA_VISIBLE_DEVICES='' "$bundle/bin/solve" -f "$bundle/matrices/cage10.mtx.gz" -compare -repeat 2 -petsctc_summary | tee /dev/fd/2 | grep -q '^PETSc-TC: mult [1-9]'; }
+gpu_solve() { # the backend option is an error where the GPU is not used
+  "$bundle/bin/solve" -f "$bundle/matrices/cage10.mtx.gz" -compare -repeat 2 -petsctc_summary -mat_aijtc_backend cuda -mat_aijtc_check "$@" | tee /dev/fd/2 | grep -q '^PETSc-TC: mult [1-9]'
+}
+two_processes() { $MPIEXEC -n 2 "$bundle/bin/solve" -f "$bundle/matrices/cage10.mtx.gz" -compare -repeat 2 -use_gpu_aware_mpi 0; }
+dmma() { # the Tensor Core kernels hold DMMA instructions, their CUDA-core twins none
+  command -v cuobjdump >/dev/null || { echo "no cuobjdump" && return 77; }
+  cuobjdump --dump-sass "$PETSCTC_LIB" | awk '
+    /arch = /    { arch = $3 }
+    /Function :/ { kernel = $3 }
+    /DMMA/       { count[arch " " kernel]++ }
+    /Function :/ { seen[arch " " kernel] }
+    END { for (k in seen) { printf "%4d DMMA in %s\n", count[k], k
+            if (k ~ /Mult.*Tensor/ && !count[k]) bad++
+            if (k ~ /Core/ && count[k]) bad++
+            if (k ~ /Mult.*Tensor/) tensor++ }
+          if (!tensor) print "no Tensor Core product found"
+          exit bad || !tensor }'
+}
+section_sanity() {
+  step "machine and libraries" 60 machine
+  gpu_step "device" 60 device
+  step "solve on the host" 120 host_solve
+  gpu_step "solve on the GPU, Tensor Core, checked" 120 gpu_solve -mat_aijtc_mma tensor
+  gpu_step "solve on the GPU, CUDA cores, checked" 120 gpu_solve -mat_aijtc_mma core
+  gpu_step "two processes on the GPU" 120 two_processes
+  step "DMMA instructions where they should be" 120 dmma
+}
+
+# --- tests
+unpack_unit_tests() { [ -d "$work/unit" ] || tar -C "$work" -xJf "$bundle/unit.tar.xz"; }
+unit_test() { # PROGRAM FILTER: green, and something ran
+  "$1" --gtest_filter="$2" --gtest_brief=1 || return 1
+  "$1" --gtest_filter="$2" | grep -E '^\[  (PASSED|SKIPPED)' | tee "$work/gtest" | cat
+  grep -q '\[  PASSED  \] [1-9]' "$work/gtest" || return 77
+}
+harness_scripts() { # PATTERN: PETSc's harness on the plugin's own tests
+  local script total=0 bad=0 tests=$work/harness
+  rm -rf "$tests"
+  while read -r script; do
+    mkdir -p "$tests/$(dirname "$script")"
+    sed -e "s#@TESTS@#$tests#g" -e "s#@PETSC@#$PETSC_DIR#g" -e "s#@SOURCE@#$bundle/harness/source#g" -e "s#^executable='../#&#" \
+      -e "s#^executable='\.\./\(.*\)'#executable='$bundle/harness/$(dirname "$script")/\1'#" "$bundle/harness/$script" >"$tests/$script"
+  done < <(grep -E "$1" "$bundle/harness/scripts.txt" | grep -Ev "${2:-^$}")
+  export PETSCMPIEXEC=$MPIEXEC
+  (cd "$tests" && find . -name 'run*.sh' -print0 | xargs -0 -P "$((jobs / 2 + 1))" -I{} bash {} -t 120 >"$work/harness.out" 2>&1)
+  total=$(grep -hc '^ok' "$work/harness.out")
+  bad=$(grep -c '^not ok' "$work/harness.out")
+  grep -v '^ok' "$work/harness.out"
+  grep '^ok.*SKIP' "$work/harness.out" | sort -u
+  echo "$total ok, $bad not ok"
+  [ "$bad" = 0 ] && [ "$total" -gt 0 ]
+}
+section_tests() {
+  local program
+  unpack_unit_tests
+  for program in "$work"/unit/*; do
+    step "${program##*/}, host" 120 unit_test "$program" '-*CUDA*:*Tensor*:*Core*'
+    gpu_step "${program##*/}, GPU: Tensor Core" 120 unit_test "$program" '*Tensor*'
+    gpu_step "${program##*/}, GPU: CUDA cores" 120 unit_test "$program" '*Core*'
+    gpu_step "${program##*/}, GPU: all" 120 unit_test "$program" '*'
+  done
+  step "harness, host tests" 300 harness_scripts . '_cuda'
+  gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts '_cuda'
+  PETSC_OPTIONS="-mat_aijtc_mma core" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts '_cuda'
+}
+
+# --- sanitizer
+sanitized_unit_test() { # TOOL PROGRAM: the program's kernels are all ours, so that nothing is filtered
+  compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 "$2" --gtest_filter='*CUDA*' --gtest_brief=1
+}
+# Libraries of CUDA run in a whole solve too: an error counts when its kernel is ours.
+own_kernels='MultKernel|LongSumsKernel|RefreshKernel|PetscTCStepKernel|PetscTC|AIJTC'
+sanitized_solve() { # TOOL OPTIONS...
+  local tool=$1 all own
+  shift
+  compute-sanitizer --tool "$tool" --print-limit 1000 "$bundle/bin/solve" -laplacian 14 -ksp_max_it 6 -repeat 1 -mat_aijtc_backend cuda "$@" >"$work/sanitizer.log" 2>&1
+  grep -q 'ERROR SUMMARY\|RACECHECK SUMMARY' "$work/sanitizer.log" || { tail -20 "$work/sanitizer.log" && return 1; }
+  all=$(grep -cE '^=+ +(at|in) ' "$work/sanitizer.log")
+  own=$(grep -cE "^=+ +(at|in|by|Write|Read|Kernel).*($own_kernels)" "$work/sanitizer.log")
+  grep -vE 'Host Frame|^=+$' "$work/sanitizer.log" | head -60
+  grep -E 'SUMMARY' "$work/sanitizer.log"
+  echo "$all places reported, $own in the plugin's kernels"
+  [ "$own" = 0 ]
+}
+section_sanitizer() {
+  local tool program
+  unpack_unit_tests
+  for tool in memcheck racecheck initcheck synccheck; do
+    if [ $gpu = 1 ] && ! command -v compute-sanitizer >/dev/null; then
+      step "$tool" 5 bash -c 'echo "no compute-sanitizer"; exit 77'
+      continue
+    fi
+    for program in "$work"/unit/*; do
+      gpu_step "$tool ${program##*/}" 100 sanitized_unit_test $tool "$program"
+    done
+    gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi
+    gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -mat_aijtc_mma core
+  done
+}
+
+# --- acceptance
+ab() { python3 "$here/ab.py" --petsc "$PETSC_DIR" --tree "$here/tests" --jobs "$jobs" "$@"; }
+section_acceptance() {
+  here=$bundle/acceptance
+  plugin_options="-dll_append $PETSCTC_LIB -petsctc_summary"
+  source "$here/gpu_ab.bash"
+  gpu_step "PETSc's GPU tests, aijtc against aijcusparse" 400 gpu_scripts --timeout 100 --keep-failures "$out/acceptance-scripts.tar.gz"
+  gpu_step "option sweep" 180 gpu_sweep "$here/sweep-gpu.txt" --timeout 60 --keep-failures "$out/acceptance-sweep.tar.gz"
+}
+
+# --- bench: time per iteration, best of 5 solves; the table has one line for each matrix, method and preconditioner
+solve_line() { # MATRIX-OPTIONS METHOD PC MMA: iterations, stock us, our us
+  local output
+  # shellcheck disable=SC2086 # options
+  output=$("$bundle/bin/solve" $1 -compare -repeat 5 -ksp_type "tc$2" -pc_type "$3" -ksp_rtol 1e-10 -ksp_max_it 500 -mat_aijtc_mma "$4") || { echo "$output" >&2 && return 1; }
+  echo "$output" >&2
+  awk '$1 == "PETSc" {stock = $(NF-1)} $1 == "PETSc-TC" {print $5, stock, $(NF-1)}' <<<"$output"
+}
+table_line() { # NAME MATRIX-OPTIONS METHOD PC
+  local tensor core
+  tensor=$(solve_line "$2" "$3" "$4" tensor) && core=$(solve_line "$2" "$3" "$4" core) || return 1
+  awk -v name="$1" -v method="$3" -v pc="$4" -v tensor="$tensor" -v core="$core" 'BEGIN {
+    split(tensor, t); split(core, c)
+    printf "%-15s %-5s %-7s %6d %13.2f %13.2f %11.2f %9.2f%s\n", name, method, pc, t[1], t[2], t[3], c[3], t[2] / t[3], t[3] > t[2] ? "  SLOWER" : "" }' >>"$work/table"
+  tail -1 "$work/table"
+  ! tail -1 "$work/table" | grep -q SLOWER
+}
+section_bench() {
+  local pc matrix method
+  for pc in none jacobi; do
+    for matrix in apache1 shallow_water1 cage10 7-point-101^3; do
+      for method in cg bcgs; do
+        [ "$matrix $method" != "cage10 cg" ] || continue # nonsymmetric
+        case $matrix in
+          7-point*) gpu_step "$matrix $method $pc" 120 table_line "$matrix" "-laplacian 101" $method $pc ;;
+          *) gpu_step "$matrix $method $pc" 60 table_line "$matrix" "-f $bundle/matrices/$matrix.mtx.gz" $method $pc ;;
+        esac
+      done
+    done
+  done
+}
+
+sections=("$@")
+[ $# -gt 0 ] && [ "$1" != all ] || sections=(sanity tests sanitizer acceptance bench)
+for section in "${sections[@]}"; do
+  declare -F "section_$section" >/dev/null || { echo "no section $section: sanity tests sanitizer acceptance bench all" >&2 && exit 2; }
+done
+{
+  for section in "${sections[@]}"; do
+    log=$out/$section.log
+    : >"$log"
+    "section_$section"
+  done
+  echo
+  echo "SUMMARY of ${sections[*]}, $(cat "$bundle/VERSION" | head -1), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 || true)"
+  [ -z "${failures[*]}" ] || printf '%s\n' "${failures[@]}"
+  grep -h '^A/B\|plugin.s use in all' "$out/acceptance.log" 2>/dev/null | cut -c1-220
+  if [ -f "$work/table" ]; then
+    printf '%-15s %-5s %-7s %6s %13s %13s %11s %9s\n' "matrix" "KSP" "PC" "its" "PETSc us/it" "Tensor us/it" "core us/it" "speed-up"
+    cat "$work/table"
+  fi
+  echo "$passed passed, $skipped skipped, $failed failed; logs in $out"
+  [ "$failed" = 0 ]
+} 2>&1 | tee "$out/summary.txt"
+exit "${PIPESTATUS[0]}"
