@@ -55,15 +55,16 @@ jobs=$(nproc)
 # ---- what is needed and the Debian package that has it
 missing_tools=()
 missing_packages=()
-need() { # need WHAT PACKAGES TEST...
-  local what=$1 packages=$2
+need() { # need WHAT PACKAGE TEST...
+  local what=$1 package=$2
   shift 2
   "$@" >/dev/null 2>&1 && return 0
   missing_tools+=("$what")
-  missing_packages+=($packages)
+  missing_packages+=("$package")
 }
-has_header() { echo "#include <$1>" | g++ -E -x c++ - -o /dev/null; }
-has_blas() { echo 'int main(void){return 0;}' | gcc -x c - -o /dev/null -lopenblas; }
+# Asked only once there is a compiler: else each missing compiler would make a missing library of all
+has_header() { ! command -v g++ || echo "#include <$1>" | g++ -E -x c++ - -o /dev/null; }
+has_blas() { ! command -v gcc || echo 'int main(void){return 0;}' | gcc -x c - -o /dev/null -lopenblas; }
 has_cmake() { local v && v=$(cmake --version | sed -n 's/^cmake version //p') && [ "$(printf '3.25\n%s\n' "$v" | sort -V | head -n 1)" = 3.25 ]; }
 probe() {
   missing_tools=()
@@ -93,7 +94,7 @@ packages() {
     echo "    all present" >&3
     return
   fi
-  local i by=
+  local i
   for i in "${missing_tools[@]}"; do echo "    $i" >&3; done
   if [ $may_install = 0 ] || [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
     for i in "${!missing_tools[@]}"; do echo "setup.sh: ${missing_tools[$i]}: install it, on Debian: sudo apt-get install ${missing_packages[$i]}" >&2; done

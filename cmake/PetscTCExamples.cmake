@@ -1,0 +1,23 @@
+# Every file of examples/tutorials with a main() is one program of the same name; what it needs besides is named by `depends:` in its TEST block, as for PETSc's harness
+find_package(ZLIB REQUIRED)
+set(tutorials "${PROJECT_SOURCE_DIR}/examples/tutorials")
+file(GLOB example_sources CONFIGURE_DEPENDS RELATIVE "${tutorials}" "${tutorials}/*.c" "${tutorials}/*.cxx")
+foreach(source IN LISTS example_sources)
+  file(STRINGS "${tutorials}/${source}" has_main REGEX "^int main\\(")
+  if(NOT has_main)
+    continue()
+  endif()
+  file(STRINGS "${tutorials}/${source}" depends REGEX "^ *depends: ")
+  string(REGEX REPLACE "^ *depends: *" "" depends "${depends}")
+  separate_arguments(depends)
+  list(TRANSFORM depends PREPEND "${tutorials}/")
+  get_filename_component(name "${source}" NAME_WE)
+  get_filename_component(ext "${source}" LAST_EXT)
+  if(TARGET ${name}) # the same example in both languages
+    string(REPLACE "." "_" ext "${ext}")
+    set(name "${name}${ext}")
+  endif()
+  add_executable(${name} "${tutorials}/${source}" ${depends})
+  target_link_libraries(${name} PRIVATE petsctc_flags petsctc::petsctc ZLIB::ZLIB)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${tutorials}/${source}") # its depends: line may change
+endforeach()

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# PETSc's own harness (gmakefile.test) over the TEST blocks of one folder of this source tree.
+#   harness.sh FOLDER [host|cuda]     tests/mat, tests/ksp, examples/tutorials; tests whose suffix starts with cuda need a GPU and are run apart
+# Needs PETSC_DIR, PETSC_ARCH, PETSCTC_LIB (absolute path of libpetsctc.so, for `args: -dll_append ${PETSCTC_LIB}`), PETSCTC_BUILD (where to work).
+# PETSCTC_TEST_FLAGS: compiler and linker flags for the test programs, e.g. those of a sanitizer.
+set -euo pipefail
+folder=$1
+part=${2:-host}
+root=$(cd "$(dirname "$0")/.." && pwd)
+lib_dir=$(dirname "$PETSCTC_LIB")
+work=$PETSCTC_BUILD/harness/${folder//\//_}_$part
+prefix=${folder//\//_}- # PETSc's names: tests_mat-ex1_suffix
+export PYTHONDONTWRITEBYTECODE=1
+unset PETSC_OPTIONS
+
+harness=$PETSC_DIR/gmakefile.test
+[ -f "$harness" ] || harness=$PETSC_DIR/share/petsc/examples/gmakefile.test
+[ -f "$harness" ] || { echo "skipped: no gmakefile.test in $PETSC_DIR" && exit 77; }
+if [ "$part" = cuda ] && ! "$root/tests/has_gpu.sh"; then
+  echo "skipped: no usable GPU"
+  exit 77
+fi
+
+flags=${PETSCTC_TEST_FLAGS:-}
+run_make() {
+  make -f "$harness" PETSC_DIR="$PETSC_DIR" PETSC_ARCH="${PETSC_ARCH:-}" TESTSRCDIR="$root" pkgs="tests examples" TESTDIR="$work" NO_RM=1 TIMEOUT="${PETSCTC_TEST_TIMEOUT:-120}" \
+    CPPFLAGS="-I$root/include" CXXPPFLAGS="-I$root/include" CFLAGS="$flags" CXXFLAGS="$flags" \
+    PETSC_TEST_LIB="-Wl,--as-needed -Wl,-rpath,$lib_dir -L$lib_dir -lpetsctc \$(PETSC_LIB) -lz" "$@"
+}
+mkdir -p "$work"
+names=$(run_make print-test gmakesearch="$prefix%" 2>"$work/generate.log") || { cat "$work/generate.log" && exit 1; }
+names=$(tr ' ' '\n' <<<"$names" | grep "^$prefix" || true)
+if [ "$part" = cuda ]; then names=$(grep '_cuda' <<<"$names" || true); else names=$(grep -v '_cuda' <<<"$names" || true); fi
+if [ -z "$names" ]; then
+  echo "skipped: no such tests in $folder"
+  exit 77
+fi
+
+log=$work/output.log
+status=0
+# shellcheck disable=SC2086 # a list of names
+run_make -j "${PETSCTC_JOBS:-2}" gmakesearch="$(echo $names)" test >"$log" 2>&1 || status=$?
+tap=$(echo "$work"/test_*_tap.log)
+passed=$(grep -c '^ok' "$tap" || true)
+skipped=$(grep -c '^ok.*# SKIP' "$tap" || true)
+failed=$(grep -c '^not ok' "$tap" || true)
+if [ "$status" != 0 ] || [ "$failed" != 0 ] || [ "$passed" = 0 ]; then
+  cat "$log"
+  echo "log: $log"
+  echo "$folder: $failed failed, $((passed - skipped)) passed, $skipped skipped (make: $status)"
+  exit 1
+fi
+grep -E '^ *(ok|not ok)' "$log" || true
+echo "$folder: $((passed - skipped)) passed, $skipped skipped"
+[ "$passed" != "$skipped" ] || exit 77
