@@ -153,7 +153,7 @@ PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *c, PetscInt number)
   m->convertfrom    = from[number];
   m->view           = MatView_AIJTC;
   m->setfromoptions = MatSetFromOptions_AIJTC;
-  if (c->cuda || c->mpi) m->productsetfromoptions = MatProductSetFromOptions_AIJTC;
+  m->productsetfromoptions = MatProductSetFromOptions_AIJTC; /* in A B^T PETSc gives an unassembled transpose A's type, which is for an exact parent only */
 #if PetscDefined(HAVE_CUDA)
   if (c->cuda) {
     c->composed[0] = {"MatSetPreallocationCOO_C", (MatAIJTCFn)MatSetPreallocationCOO_AIJTC, NULL};
