@@ -172,15 +172,15 @@ static PetscErrorCode TestReuse(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Interpolation of several components: P of 30 x 12 for two of them */
+/* Interpolation of two components: local sizes have to fit, so they are multiples of 12 */
 static PetscErrorCode TestMAIJ(void)
 {
-  const Pattern half = {"half", 30, 12, Few};
+  const Pattern fine = {"fine", 72, 72, Width}, half = {"half", 36, 12, Few};
   Mat           A, R, P, Q, PM, QM, C, D;
 
   PetscFunctionBeginUser;
-  PetscCall(MatFromPattern(&square, NULL, &A));
-  PetscCall(MatFromPattern(&square, MATAIJ, &R));
+  PetscCall(MatFromPattern(&fine, NULL, &A));
+  PetscCall(MatFromPattern(&fine, MATAIJ, &R));
   PetscCall(MatFromPattern(&half, NULL, &P));
   PetscCall(MatFromPattern(&half, MATAIJ, &Q));
   PetscCall(MatCreateMAIJ(P, 2, &PM));
