@@ -1,14 +1,14 @@
-# Installs the library, its one header, petsctc.pc and the CMake package (target petsctc::petsctc, which brings PETSc along)
-include(CMakePackageConfigHelpers)
-
+# Installs the library, its one header, petsctc.pc and the CMake package (target petsctc::petsctc, which brings PETSc along).
+# makefile.petsc fills in the same templates.
 install(TARGETS petsctc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES "${PROJECT_SOURCE_DIR}/include/petsctc.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-configure_file("${PROJECT_SOURCE_DIR}/cmake/petsctc.pc.in" "${PROJECT_BINARY_DIR}/petsctc.pc" @ONLY)
+set(PETSCTC_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
+set(PETSCTC_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}")
+set(PETSCTC_SOVERSION "${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}")
+file(RELATIVE_PATH PETSCTC_LIBDIR_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}" "/")
+foreach(name petsctc.pc petsctcConfig.cmake petsctcConfigVersion.cmake)
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.in" "${PROJECT_BINARY_DIR}/${name}" @ONLY)
+endforeach()
 install(FILES "${PROJECT_BINARY_DIR}/petsctc.pc" DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-
-set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/petsctc)
-configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/petsctcConfig.cmake.in" "${PROJECT_BINARY_DIR}/petsctcConfig.cmake" INSTALL_DESTINATION ${package_dir}
-  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR NO_CHECK_REQUIRED_COMPONENTS_MACRO)
-write_basic_package_version_file("${PROJECT_BINARY_DIR}/petsctcConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
-install(FILES "${PROJECT_BINARY_DIR}/petsctcConfig.cmake" "${PROJECT_BINARY_DIR}/petsctcConfigVersion.cmake" DESTINATION ${package_dir})
+install(FILES "${PROJECT_BINARY_DIR}/petsctcConfig.cmake" "${PROJECT_BINARY_DIR}/petsctcConfigVersion.cmake" DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/petsctc)

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# makefile.petsc: all, check, install; then a program compiled with what pkg-config says of that installation.
+set -euo pipefail
+source "$(dirname "$0")/common.bash"
+make="make -f $PETSCTC_SOURCE/makefile.petsc PETSC_DIR=$PETSC_DIR PETSC_ARCH=$PETSC_ARCH BUILDDIR=$work/build"
+$make -j "${PETSCTC_JOBS:-2}" all
+$make check
+$make install PREFIX="$prefix"
+installed
+by_pkg_config "$here/solve.c" "$work/solve"
+solves "$work/solve"
+$make clean
+[ ! -e "$work/build" ] || { echo "FAILED: make clean leaves $work/build" && exit 1; }
+for broken in "PETSC_DIR=" "PETSC_DIR=/nonexistent"; do
+  ! make -f "$PETSCTC_SOURCE/makefile.petsc" "$broken" PETSC_ARCH= all >"$work/log" 2>&1 || { echo "FAILED: make all $broken succeeded" && exit 1; }
+done
