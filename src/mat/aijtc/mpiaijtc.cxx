@@ -14,6 +14,19 @@ static PetscErrorCode MatAssemblyEnd_MPIAIJTC(Mat A, MatAssemblyType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent makes a plain MPIAIJ, whatever the type */
+static PetscErrorCode MatPermute_MPIAIJTC(Mat A, IS rows, IS cols, Mat *B)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.permute)(A, rows, cols, B));
+  PetscCall(MatConvert(*B, c->parenttype, MAT_INPLACE_MATRIX, B));
+  PetscCall(MatAIJTCBrandResult(*B, c->cuda));
+  PetscCall(MatAIJTCSettingsCopy(A, *B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #if PetscDefined(HAVE_CUDA)
 static PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJTC(Mat A, MatReuse reuse, IS *glob, Mat *L)
 {
@@ -31,6 +44,7 @@ PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *c)
 {
   PetscFunctionBegin;
   c->mine.assemblyend = MatAssemblyEnd_MPIAIJTC;
+  c->mine.permute     = MatPermute_MPIAIJTC;
 #if PetscDefined(HAVE_CUDA)
   if (c->cuda) c->composed[2] = {"MatMPIAIJGetLocalMatMerge_C", (MatAIJTCFn)MatMPIAIJGetLocalMatMerge_MPIAIJTC, NULL};
 #endif
