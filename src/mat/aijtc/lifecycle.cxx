@@ -63,11 +63,20 @@ static PetscErrorCode MatDuplicate_AIJTC(Mat A, MatDuplicateOption op, Mat *B)
 /* From ours to any type that the parent converts to */
 static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, Mat *M)
 {
+  MatAIJTCClass *c = MatAIJTCClassOf(A);
+
   PetscFunctionBegin;
   if (reuse == MAT_INPLACE_MATRIX) {
+    PetscErrorCode ierr;
+    PetscBool      unchanged;
+
     PetscCall(MatAIJTCStrip(A));
-    PetscCall(MatAIJTCForget(A));
-    PetscCall(MatConvert(A, type, reuse, M));
+    ierr = MatConvert(A, type, reuse, M);
+    if (ierr) { /* still ours if nothing became of it */
+      PetscCall(PetscObjectTypeCompare((PetscObject)A, c->parenttype, &unchanged));
+      if (unchanged) PetscCall(MatAIJTCBrand(A, c));
+    } else PetscCall(MatAIJTCForget(A));
+    PetscCall(ierr);
   } else MatAIJTCCallParent(A, NULL, MatConvert(A, type, reuse, M));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -147,12 +156,12 @@ PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *c, PetscInt number)
   struct _MatOps *m                                                           = &c->mine;
 
   PetscFunctionBegin;
-  m->destroy        = MatDestroy_AIJTC;
-  m->duplicate      = MatDuplicate_AIJTC;
-  m->convert        = MatConvert_AIJTC_Any;
-  m->convertfrom    = from[number];
-  m->view           = MatView_AIJTC;
-  m->setfromoptions = MatSetFromOptions_AIJTC;
+  m->destroy               = MatDestroy_AIJTC;
+  m->duplicate             = MatDuplicate_AIJTC;
+  m->convert               = MatConvert_AIJTC_Any;
+  m->convertfrom           = from[number];
+  m->view                  = MatView_AIJTC;
+  m->setfromoptions        = MatSetFromOptions_AIJTC;
   m->productsetfromoptions = MatProductSetFromOptions_AIJTC; /* in A B^T PETSc gives an unassembled transpose A's type, which is for an exact parent only */
 #if PetscDefined(HAVE_CUDA)
   if (c->cuda) {
