@@ -224,7 +224,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
   PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
   PetscCall(TCBCGSUpdate(ksp, bcgs));
   PetscCall(TCBCGSRead(bcgs));
-  if (bcgs->s.stop != PETSCTC_STOP_NONE) {
+  if ((PetscTCStop)bcgs->s.stop != PETSCTC_STOP_NONE) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

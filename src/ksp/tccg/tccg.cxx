@@ -316,7 +316,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   PetscCall(TCCGUpdate(ksp, cg));
   if (needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
   PetscCall(TCCGRead(cg));
-  if (cg->s.stop != PETSCTC_STOP_NONE) {
+  if ((PetscTCStop)cg->s.stop != PETSCTC_STOP_NONE) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
