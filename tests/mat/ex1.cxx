@@ -182,7 +182,7 @@ int main(int argc, char **argv)
          args: -mat_type {{aij aijtc}}
       test:
          suffix: classes
-         args: -mat_type aijtc -mat_aijtc_long_row {{4 32 1000}} -mat_aijtc_short_row {{0 1 3}} -mat_aijtc_sort_window {{0 1 16}}
+         args: -mat_type aijtc -mat_aijtc_long_row {{4 32}} -mat_aijtc_short_row {{0 1 3}} -mat_aijtc_sort_window {{0 16}}
       test:
          suffix: classes_mpi
          nsize: 3

@@ -117,7 +117,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -mat_type aijtc
+      args: -dll_append ${PETSCTC_LIB} -malloc_dump false -mat_type aijtc # PETSc itself leaks when it errors
       test:
          suffix: rounding
          output_file: output/ex10.out

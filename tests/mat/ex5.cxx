@@ -316,7 +316,7 @@ int main(int argc, char **argv)
       output_file: output/ex5.out
       test:
          suffix: host
-         nsize: {{1 2 4}}
+         nsize: {{1 4}}
          args: -mat_type {{aij aijtc}}
       test:
          suffix: cuda

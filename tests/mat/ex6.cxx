@@ -244,7 +244,7 @@ int main(int argc, char **argv)
       output_file: output/ex6.out
       test:
          suffix: host
-         nsize: {{1 2 4}}
+         nsize: {{1 4}}
          args: -mat_type {{aij aijtc}}
       test:
          suffix: cuda

@@ -279,7 +279,7 @@ int main(int argc, char **argv)
       output_file: output/ex7.out
       test:
          suffix: host
-         nsize: {{1 2 4}}
+         nsize: {{1 4}}
          args: -mat_type {{aij aijtc}}
       test:
          suffix: cuda
