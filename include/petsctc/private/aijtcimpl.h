@@ -100,6 +100,10 @@ PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
 
+#if PetscDefined(HAVE_CUDA)
+PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtc.cxx */
+#endif
+
 /* products.cxx, factors.cxx */
 #define AIJTC_PRODUCT_HOOK "MatProductSetFromOptions_anytype_C"
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTC(Mat);

@@ -28,6 +28,17 @@ static PetscErrorCode MatPermute_MPIAIJTC(Mat A, IS rows, IS cols, Mat *B)
 }
 
 #if PetscDefined(HAVE_CUDA)
+/* Reused submatrices get their new values in the host arrays, whatever the device holds of them */
+static PetscErrorCode MatCreateSubMatrices_MPIAIJTC(Mat A, PetscInt n, const IS rows[], const IS cols[], MatReuse reuse, Mat *B[])
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.createsubmatrices)(A, n, rows, cols, reuse, B));
+  for (PetscInt k = 0; reuse == MAT_REUSE_MATRIX && k < n; k++) PetscCall(MatAIJTCHostIsNewest((*B)[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatMPIAIJGetLocalMatMerge_MPIAIJTC(Mat A, MatReuse reuse, IS *glob, Mat *L)
 {
   const PetscBool cuda   = MatAIJTCClassOf(A)->cuda;
@@ -46,7 +57,10 @@ PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *c)
   c->mine.assemblyend = MatAssemblyEnd_MPIAIJTC;
   c->mine.permute     = MatPermute_MPIAIJTC;
 #if PetscDefined(HAVE_CUDA)
-  if (c->cuda) c->composed[2] = {"MatMPIAIJGetLocalMatMerge_C", (MatAIJTCFn)MatMPIAIJGetLocalMatMerge_MPIAIJTC, NULL};
+  if (c->cuda) {
+    c->mine.createsubmatrices = MatCreateSubMatrices_MPIAIJTC;
+    c->composed[2]            = {"MatMPIAIJGetLocalMatMerge_C", (MatAIJTCFn)MatMPIAIJGetLocalMatMerge_MPIAIJTC, NULL};
+  }
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -151,7 +151,7 @@ static PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, V
   *path = A->structure_only ? AIJTC_WITH_PARENT : AIJTC_WITH_LAYOUT;
   if (c->cuda) {
     PetscCall(MatAIJTCVecsOnDevice(x, y, z, &device));
-    if (!device) *path = AIJTC_WITH_HOST;
+    if (!device || A->boundtocpu) *path = AIJTC_WITH_HOST; /* a bound MPI matrix marks its blocks but leaves them their operations */
 #if PetscDefined(HAVE_CUDA)
     else if (*path == AIJTC_WITH_LAYOUT) {
       static PetscBool asked = PETSC_FALSE, mma;
@@ -355,33 +355,39 @@ static PetscErrorCode MatMultAdd_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
 }
 
 /* The transposed products are the parent's, or the host parent's for host vectors */
-static PetscErrorCode MatAIJTCTransposeOps(Mat A, Vec x, Vec y, Vec z, const struct _MatOps **ops)
+static PetscErrorCode MatAIJTCTransposeOps(Mat A, Vec x, Vec y, Vec z, MatAIJTCPath *path, const struct _MatOps **ops)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  MatAIJTCPath         path;
 
   PetscFunctionBegin;
-  PetscCall(MatAIJTCChoosePath(A, c, x, y, z, &path));
-  PetscCall(MatAIJTCParentOps(A, c, path, ops));
+  PetscCall(MatAIJTCChoosePath(A, c, x, y, z, path));
+  PetscCall(MatAIJTCParentOps(A, c, *path, ops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatMultTranspose_SeqAIJTC(Mat A, Vec x, Vec z)
 {
   const struct _MatOps *ops = NULL;
+  MatAIJTCPath          path;
 
   PetscFunctionBegin;
-  PetscCall(MatAIJTCTransposeOps(A, x, NULL, z, &ops));
+  PetscCall(MatAIJTCTransposeOps(A, x, NULL, z, &path, &ops));
   PetscCall((*ops->multtranspose)(A, x, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* AIJCUSPARSE adds to what z held before unless z is y: so y goes into z first */
 static PetscErrorCode MatMultTransposeAdd_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
 {
   const struct _MatOps *ops = NULL;
+  MatAIJTCPath          path;
 
   PetscFunctionBegin;
-  PetscCall(MatAIJTCTransposeOps(A, x, y, z, &ops));
+  PetscCall(MatAIJTCTransposeOps(A, x, y, z, &path, &ops));
+  if (y != z && path != AIJTC_WITH_HOST && MatAIJTCClassOf(A)->cuda) {
+    PetscCall(VecCopy(y, z));
+    y = z;
+  }
   PetscCall((*ops->multtransposeadd)(A, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -395,11 +401,42 @@ static PetscErrorCode MatScale_SeqAIJTC(Mat A, PetscScalar a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* v, or a device copy of its local part if it is a host vector: AIJCUSPARSE leaves device memory behind on those. w takes a reference, NULL for NULL */
+static PetscErrorCode MatAIJTCGetDeviceVec(Mat A, Vec v, PetscBool right, Vec *w)
+{
+  const PetscScalar *from;
+  PetscScalar       *to;
+  PetscBool          device;
+  PetscInt           n;
+
+  PetscFunctionBegin;
+  *w = v;
+  PetscCall(MatAIJTCVecsOnDevice(v, NULL, NULL, &device));
+  if (!v || device || !MatAIJTCClassOf(A)->cuda || A->boundtocpu) {
+    PetscCall(PetscObjectReference((PetscObject)v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatCreateVecs(A, right ? w : NULL, right ? NULL : w));
+  PetscCall(VecGetLocalSize(*w, &n));
+  PetscCall(VecGetArrayRead(v, &from));
+  PetscCall(VecGetArrayWrite(*w, &to));
+  PetscCall(PetscArraycpy(to, from, n));
+  PetscCall(VecRestoreArrayWrite(*w, &to));
+  PetscCall(VecRestoreArrayRead(v, &from));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The MPI type calls this on its blocks without their public function, so the state is raised here */
 static PetscErrorCode MatDiagonalScale_SeqAIJTC(Mat A, Vec l, Vec r)
 {
+  Vec ldevice, rdevice;
+
   PetscFunctionBegin;
-  MatAIJTCCallParent(A, NULL, (*A->ops->diagonalscale)(A, l, r));
+  PetscCall(MatAIJTCGetDeviceVec(A, l, PETSC_FALSE, &ldevice));
+  PetscCall(MatAIJTCGetDeviceVec(A, r, PETSC_TRUE, &rdevice));
+  MatAIJTCCallParent(A, NULL, (*A->ops->diagonalscale)(A, ldevice, rdevice));
+  PetscCall(VecDestroy(&ldevice));
+  PetscCall(VecDestroy(&rdevice));
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -423,20 +460,21 @@ static PetscErrorCode MatSetOption_SeqAIJTC(Mat A, MatOption o, PetscBool flg)
 /* ---- where AIJCUSPARSE is wrong */
 
 #if PetscDefined(HAVE_CUDA)
-/* Its kernel reads row pointers that a matrix with mostly empty rows (compressed-row storage) does not have: then the host's */
+/* Its kernel reads row pointers that a matrix with mostly empty rows (compressed-row storage) does not have, and writes the device copy of a host vector: then the host's */
 static PetscErrorCode MatGetDiagonalParent_SeqAIJTC(Mat A, Vec d, const MatAIJTCClass *c, const MatAIJTCClass *host)
 {
-  PetscBool       compressed = PETSC_FALSE;
+  PetscBool       compressed = PETSC_FALSE, device;
   const PetscInt *i, *ifull, *j;
 
   PetscFunctionBegin;
-  if (A->rmap->n && (A->offloadmask == PETSC_OFFLOAD_BOTH || A->offloadmask == PETSC_OFFLOAD_GPU)) {
+  PetscCall(MatAIJTCVecsOnDevice(d, NULL, NULL, &device));
+  if (device && A->rmap->n && (A->offloadmask == PETSC_OFFLOAD_BOTH || A->offloadmask == PETSC_OFFLOAD_GPU)) {
     PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
     PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &ifull, &j));
     compressed = (PetscBool)(i != ifull);
     PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &ifull, &j));
   }
-  PetscCall((*(compressed ? host : c)->parent.getdiagonal)(A, d));
+  PetscCall((*(compressed || !device ? host : c)->parent.getdiagonal)(A, d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -466,6 +504,35 @@ static PetscErrorCode MatBindToCPU_SeqAIJTC(Mat A, PetscBool flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent wrote the host's values and told nobody */
+PetscErrorCode MatAIJTCHostIsNewest(Mat A)
+{
+  PetscFunctionBegin;
+  if (A->offloadmask == PETSC_OFFLOAD_BOTH || A->offloadmask == PETSC_OFFLOAD_GPU) A->offloadmask = PETSC_OFFLOAD_CPU;
+  PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTranspose_SeqAIJTC(Mat A, MatReuse reuse, Mat *B)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.transpose)(A, reuse, B));
+  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatAIJTCHostIsNewest(*B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatLoad_SeqAIJTC(Mat A, PetscViewer viewer)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.load)(A, viewer));
+  PetscCall(MatAIJTCHostIsNewest(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent copies the host array as it is, even when the device has newer values */
 static PetscErrorCode MatStoreValues_SeqAIJTC(Mat A)
 {
@@ -478,12 +545,11 @@ static PetscErrorCode MatStoreValues_SeqAIJTC(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent writes the host array and tells nobody */
 static PetscErrorCode MatRetrieveValues_SeqAIJTC(Mat A)
 {
   PetscFunctionBegin;
   PetscCall((*(PetscErrorCode(*)(Mat))MatAIJTCTheirs(A, "MatRetrieveValues_C"))(A));
-  A->offloadmask = PETSC_OFFLOAD_CPU;
+  PetscCall(MatAIJTCHostIsNewest(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -516,6 +582,8 @@ PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *c)
     m->getdiagonal               = MatGetDiagonal_SeqAIJTC;
     m->setoption                 = MatSetOption_SeqAIJTC;
     m->bindtocpu                 = MatBindToCPU_SeqAIJTC;
+    m->transpose                 = MatTranspose_SeqAIJTC;
+    m->load                      = MatLoad_SeqAIJTC;
     c->composed[2]               = {"MatSeqAIJCopySubArray_C", (MatAIJTCFn)MatSeqAIJCopySubArray_SeqAIJTC, NULL};
     c->composed[3]               = {"MatStoreValues_C", (MatAIJTCFn)MatStoreValues_SeqAIJTC, NULL};
     c->composed[4]               = {"MatRetrieveValues_C", (MatAIJTCFn)MatRetrieveValues_SeqAIJTC, NULL};
