@@ -9,7 +9,8 @@ out=$(realpath -m "${OUT:-./results}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/petsctc.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
-unset PETSC_OPTIONS PETSC_ARCH DATAFILESPATH
+unset PETSC_ARCH DATAFILESPATH
+export PETSC_OPTIONS="-use_gpu_aware_mpi 0" # Open MPI of the distributions is not GPU-aware, and PETSc refuses to start a GPU with it otherwise
 export PETSC_DIR=$bundle/petsc PETSCTC_LIB=$bundle/lib/libpetsctc.so PYTHONDONTWRITEBYTECODE=1 LC_ALL=C
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
