@@ -5,6 +5,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_
 # One thread each: with more, small products of a threaded BLAS fight for the cores of the other processes
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
 
+# On a machine with a GPU PETSc refuses to start with an MPI that is not GPU-aware, as Debian's is, unless told that this is known
+export PETSC_OPTIONS=${PETSC_OPTIONS--use_gpu_aware_mpi 0}
+
 # set_up [options of setup.sh]: exports PETSC_DIR and PETSC_ARCH
 set_up() {
   local petsc

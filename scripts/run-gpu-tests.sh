@@ -161,7 +161,7 @@ section_tests() {
   done
   step "harness, host tests" 300 harness_scripts . '_cuda'
   gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts '_cuda'
-  PETSC_OPTIONS="-mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts '_cuda'
+  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts '_cuda'
 }
 
 # --- sanitizer

@@ -12,7 +12,7 @@ petsc_lib=$PETSC_DIR/${PETSC_ARCH:-}/lib
 work=$PETSCTC_BUILD/harness/${folder//\//_}_$part
 prefix=${folder//\//_}- # PETSc's names: tests_mat-ex1_suffix
 export PYTHONDONTWRITEBYTECODE=1
-unset PETSC_OPTIONS
+export PETSC_OPTIONS="-use_gpu_aware_mpi 0" # on a machine with a GPU PETSc refuses to start otherwise
 
 harness=$PETSC_DIR/gmakefile.test
 [ -f "$harness" ] || harness=$PETSC_DIR/share/petsc/examples/gmakefile.test
