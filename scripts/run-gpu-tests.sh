@@ -221,7 +221,7 @@ table_line() { # NAME MATRIX-OPTIONS METHOD PC
   tensor=$(solve_line "$2" "$3" "$4" tensor) && core=$(solve_line "$2" "$3" "$4" core) || return 1
   awk -v name="$1" -v method="$3" -v pc="$4" -v tensor="$tensor" -v core="$core" 'BEGIN {
     split(tensor, t); split(core, c)
-    printf "%-15s %-5s %-7s %6d %13.2f %13.2f %11.2f %9.2f%s\n", name, method, pc, t[1], t[2], t[3], c[3], t[2] / t[3], t[3] > t[2] ? "  SLOWER" : "" }' >>"$work/table"
+    printf "%-15s %-5s %-7s %6d %13.2f %13.2f %11.2f %9.2f%s\n", name, method, pc, t[1], t[2], t[3], c[3], t[2] / t[3], (t[3] > t[2] ? "  SLOWER" : "") }' >>"$work/table"
   tail -1 "$work/table"
   ! tail -1 "$work/table" | grep -q SLOWER
 }
