@@ -18,7 +18,7 @@ PATH=$PATH:/usr/local/cuda/bin
 export LD_LIBRARY_PATH=$bundle/lib:${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64
 
 missing() { ldd "$bundle"/lib/*.so* "$bundle"/bin/* 2>/dev/null | awk '/not found/ {print $1}' | sort -u | tr '\n' ' '; }
-if [ -f "$bundle/mpi.tar.xz" ] && { [ -n "$(missing)" ] || ! command -v mpiexec >/dev/null; }; then
+if [ -f "$bundle/mpi.tar.xz" ] && { [ -n "$(missing)" ] || ! mpiexec -n 1 true >/dev/null 2>&1; }; then
   mkdir "$work/mpi"
   tar -C "$work/mpi" -xJf "$bundle/mpi.tar.xz"
   export OPAL_PREFIX=$work/mpi PATH=$work/mpi/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$work/mpi/lib/needed
@@ -61,10 +61,13 @@ step() {
     77) skipped=$((skipped + 1)) && printf 'skipped %s: %s: %s\n' "$section" "$name" "$(tail -1 "$work/step.log")" ;;
     *)
       failed=$((failed + 1))
-      failures+=("$(printf 'FAILED  %s: %s (%d s, exit status %d)\n%s' "$section" "$name" $((SECONDS - start)) $status "$(tail -6 "$work/step.log" | cut -c1-160 | sed 's/^/          /')")")
+      failures+=("$(printf 'FAILED  %s: %s (%d s, exit status %d)\n%s' "$section" "$name" $((SECONDS - start)) $status "$(told "$work/step.log")")")
       printf 'FAILED  %s: %s (%d s, exit status %d)\n' "$section" "$name" $((SECONDS - start)) $status
       ;;
   esac
+}
+told() { # LOG: the lines that say what went wrong, and the last ones
+  { grep -m5 -E 'PETSC ERROR: [^-]|FAILED  \]|^ *not ok|FAILURE|Failure$|=+ (Invalid|Error|Uninit)|SLOWER' "$1" && tail -3 "$1" || tail -8 "$1"; } | cut -c1-160 | sed 's/^/          /'
 }
 kill_tree() {
   local child
