@@ -1,7 +1,7 @@
 # What the scripts share. To be sourced; needs $root, the top of the source tree.
 
-# Open MPI refuses root and more processes than cores unless told otherwise: containers and test machines are both
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+# Open MPI refuses root and more processes than cores unless told otherwise: containers and test machines are both; processes that wait let others run
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 # One thread each: with more, small products of a threaded BLAS fight for the cores of the other processes
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
 

@@ -24,7 +24,7 @@ fi
 
 flags=${PETSCTC_TEST_FLAGS:-}
 run_make() {
-  make -f "$harness" PETSC_DIR="$PETSC_DIR" PETSC_ARCH="${PETSC_ARCH:-}" TESTSRCDIR="$root" pkgs="tests examples" TESTDIR="$work" NO_RM=1 TIMEOUT="${PETSCTC_TEST_TIMEOUT:-120}" \
+  make -f "$harness" PETSC_DIR="$PETSC_DIR" PETSC_ARCH="${PETSC_ARCH:-}" TESTSRCDIR="$root" pkgs="tests examples" TESTDIR="$work" NO_RM=1 TIMEOUT="${PETSCTC_TEST_TIMEOUT:-300}" \
     CPPFLAGS="-I$root/include" CXXPPFLAGS="-I$root/include" CFLAGS="$flags" CXXFLAGS="$flags" \
     PETSC_TEST_LIB="-Wl,--as-needed -Wl,-rpath,$lib_dir -L$lib_dir -lpetsctc -Wl,-rpath,$petsc_lib -L$petsc_lib -lpetsc -lm -lz" "$@"
 }
