@@ -204,7 +204,7 @@ int main(int argc, char **argv)
       test:
          suffix: cuda_classes
          requires: cuda
-         args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -mat_aijtc_long_row {{4 32 1000}} -mat_aijtc_short_row {{0 1 3}} -mat_aijtc_sort_window {{0 16}} -vec_type cuda -use_gpu_aware_mpi 0
+         args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -mat_aijtc_long_row {{4 32}} -mat_aijtc_short_row {{0 1 3}} -mat_aijtc_sort_window {{0 16}} -vec_type cuda -use_gpu_aware_mpi 0
       test:
          suffix: cuda_check
          requires: cuda

@@ -83,6 +83,7 @@ typedef struct {
 } MatAIJTCScope;
 PETSC_INTERN PetscErrorCode MatAIJTCScopeBegin(MatAIJTCScope *, Mat, Mat, Mat, Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCScopeEnd(MatAIJTCScope *);
+PETSC_INTERN PetscBool      MatAIJTCInScope(void);
 
 /* Runs a parent's operation while A (and B) are plain parents. The scope is closed on an error too: a failed operation must not leave a matrix without its type */
 #define MatAIJTCCallParent(A, B, ...) \

@@ -111,6 +111,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat A, MatType, MatReuse reuse, Mat *M
 
   PetscFunctionBegin;
   if (MatAIJTCClassOf(A) && reuse == MAT_INPLACE_MATRIX) PetscFunctionReturn(PETSC_SUCCESS);
+  if (MatAIJTCInScope() && reuse == MAT_INPLACE_MATRIX) PetscFunctionReturn(PETSC_SUCCESS); /* a parent's operation expects the parents that it makes */
   PetscCall(MatAIJTCChooseBackend(A, &cuda));
   PetscCall(MatAIJTCGetClass(cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST, &c));
   if (reuse != MAT_INPLACE_MATRIX) {

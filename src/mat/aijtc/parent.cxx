@@ -22,12 +22,14 @@ static MatAIJTCClass classes[AIJTC_NCLASSES] = {
 /* Matrices whose contents MatHeaderMerge() replaced, and how often. By address: the object id changes with the contents, the address does not. */
 static std::unordered_map<Mat, PetscInt> merged;
 
+static int scopes = 0; /* open parent scopes */
+
 static inline MatAIJTCFn *Slots(struct _MatOps *ops)
 {
   return reinterpret_cast<MatAIJTCFn *>(ops);
 }
 
-/* The parent's table comes from a throw-away parent: not hashing, not bound, not ours */
+/* The parent's table comes from a throw-away parent: not hashing, not bound, not ours (the prefix keeps -mat_seqaij_type away from it) */
 static PetscErrorCode MatAIJTCClassSetUp(MatAIJTCClass *c, PetscInt number)
 {
   Mat P;
@@ -36,6 +38,7 @@ static PetscErrorCode MatAIJTCClassSetUp(MatAIJTCClass *c, PetscInt number)
   PetscCall(PetscMemzero(&c->mine, sizeof(c->mine)));
   PetscCall(PetscMemzero(c->composed, sizeof(c->composed)));
   PetscCall(MatCreate(PETSC_COMM_SELF, &P));
+  PetscCall(MatSetOptionsPrefix(P, "petsctc_parent_"));
   PetscCall(MatSetType(P, c->parenttype));
   c->parent = *P->ops;
   PetscCall(MatAIJTCSetOps_Common(c, number));
@@ -64,6 +67,7 @@ PetscErrorCode MatAIJTCReset_Private(void)
   PetscFunctionBegin;
   for (auto &c : classes) c.set = PETSC_FALSE;
   merged.clear();
+  scopes = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -218,12 +222,18 @@ PetscErrorCode MatAIJTCStrip(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool MatAIJTCInScope(void)
+{
+  return scopes ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* Until the end up to four matrices are plain parents. NULL, foreign, repeated and hashing matrices are skipped, so scopes nest. */
 PetscErrorCode MatAIJTCScopeBegin(MatAIJTCScope *s, Mat A, Mat B, Mat C, Mat D)
 {
   const Mat m[AIJTC_SCOPE_MAX] = {A, B, C, D};
 
   PetscFunctionBegin;
+  scopes++;
   for (int i = 0; i < AIJTC_SCOPE_MAX; i++) {
     s->A[i] = m[i];
     s->c[i] = m[i] && !m[i]->hash_active ? MatAIJTCClassOf(m[i]) : NULL;
@@ -235,6 +245,7 @@ PetscErrorCode MatAIJTCScopeBegin(MatAIJTCScope *s, Mat A, Mat B, Mat C, Mat D)
 PetscErrorCode MatAIJTCScopeEnd(MatAIJTCScope *s)
 {
   PetscFunctionBegin;
+  scopes--;
   for (int i = 0; i < AIJTC_SCOPE_MAX; i++) {
     if (s->c[i]) PetscCall(MatAIJTCBrand(s->A[i], s->c[i]));
   }
