@@ -13,11 +13,7 @@
 #define PETSCTC_VERSION_MINOR 1
 #define PETSCTC_VERSION_PATCH 0
 
-/*MC
-   MATAIJTC page: src/mat/aijtc/aijtc.cxx
-   KSPTCCG page: src/ksp/tccg/tccg.cxx
-   KSPTCBCGS page: src/ksp/tcbcgs/tcbcgs.cxx
-M*/
+/* Manual pages: MATAIJTC in src/mat/aijtc/aijtc.cxx, KSPTCCG in src/ksp/tccg/tccg.cxx, KSPTCBCGS in src/ksp/tcbcgs/tcbcgs.cxx */
 #define MATAIJTC    "aijtc"
 #define MATSEQAIJTC "seqaijtc"
 #define MATMPIAIJTC "mpiaijtc"

@@ -1,5 +1,7 @@
 /* Is there a GPU? PETSc's own device queries raise errors, or crash later, on a machine without one, so the CUDA run time is asked. */
-#include <petsctc.h>
+#include <petsctc.h> /*I "petsctc.h" I*/
+#include <petsctc/private/petsctcdevice.h>
+#include <petsc/private/petscimpl.h>
 #if PetscDefined(HAVE_CUDA)
   #include <cuda_runtime.h>
 #endif
@@ -50,6 +52,7 @@ PetscErrorCode PetscTCDeviceUsable(MPI_Comm comm, PetscBool *usable)
   PetscMPIInt mine = 0;
 
   PetscFunctionBegin;
+  PetscAssertPointer(usable, 2);
 #if PetscDefined(HAVE_CUDA)
   {
     PetscBool disabled;
@@ -62,5 +65,18 @@ PetscErrorCode PetscTCDeviceUsable(MPI_Comm comm, PetscBool *usable)
 #endif
   PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_MIN, comm));
   *usable = mine ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does a device kernel find the newest values of v, and may it write them? A vector bound to the CPU keeps its CUDA type, but its operations no longer say where the values are */
+PetscErrorCode PetscTCVecOnDevice(Vec v, PetscBool *device)
+{
+  PetscBool bound;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, device, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+  if (!*device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecBoundToCPU(v, &bound));
+  if (bound) *device = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

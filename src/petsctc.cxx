@@ -1,9 +1,10 @@
 /* Registration: what PETSc's dynamic loader calls, and what a program that links the library calls. */
-#include <petsctc/private/aijtcimpl.h>
+#include <petsctc/private/aijtcimpl.h> /*I "petsctc.h" I*/
 
 PetscTCCounts petsctc_counts;
 
 static PetscBool initialized = PETSC_FALSE, summary = PETSC_FALSE;
+static PetscBool registered = PETSC_FALSE; /* since PetscInitialize(): the types live until PetscFinalize(), whoever finalizes this library before */
 
 /*
    The library reads PETSc's private structures, so it works only with the PETSc that it was compiled for. The version and the sizes of the library in this process are asked by
@@ -28,6 +29,34 @@ static PetscErrorCode PetscTCCheckPETSc(void)
   if (foundinteger) PetscCall(PetscDataTypeGetSize(integer, &intsize));
   PetscCheck(intsize == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_LIB, "libpetsctc was built for indices of %d bits but this PETSc has %d. Build libpetsctc against this PETSc (set PETSC_DIR and PETSC_ARCH)", (int)(8 * sizeof(PetscInt)),
              (int)(8 * intsize));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What PetscFinalize() calls: PETSc's lists are gone, and the next PetscInitialize() may find other parents */
+static PetscErrorCode PetscTCFinalizeSession(void)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscTCFinalize());
+  PetscCall(MatAIJTCReset_Private());
+  registered = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PetscTCRegister(void)
+{
+  PetscFunctionBegin;
+  if (registered) PetscFunctionReturn(PETSC_SUCCESS);
+  registered = PETSC_TRUE;
+  PetscCall(MatRegister(MATSEQAIJTC, MatCreate_SeqAIJTC));
+  PetscCall(MatRegister(MATMPIAIJTC, MatCreate_MPIAIJTC));
+  PetscCall(MatRegisterRootName(MATAIJTC, MATSEQAIJTC, MATMPIAIJTC));
+  PetscCall(MatSeqAIJRegister(MATSEQAIJTC, MatConvert_SeqAIJ_SeqAIJTC));
+  PetscCall(MatAIJTCRegisterFactors());
+  PetscCall(KSPRegister(KSPTCCG, KSPCreate_TCCG));
+  PetscCall(KSPRegister(KSPTCBCGS, KSPCreate_TCBCGS));
+  PetscCall(PetscLogEventRegister("MatAIJTCBuild", MAT_CLASSID, &MAT_AIJTCBuild));
+  PetscCall(PetscLogEventRegister("MatAIJTCRefresh", MAT_CLASSID, &MAT_AIJTCRefresh));
+  PetscCall(PetscRegisterFinalize(PetscTCFinalizeSession));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,28 +86,19 @@ PetscErrorCode PetscTCInitialize(void)
   summary     = PETSC_FALSE;
   PetscCall(PetscMemzero(&petsctc_counts, sizeof(petsctc_counts)));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-petsctc_summary", &summary, NULL));
-  PetscCall(MatRegister(MATSEQAIJTC, MatCreate_SeqAIJTC));
-  PetscCall(MatRegister(MATMPIAIJTC, MatCreate_MPIAIJTC));
-  PetscCall(MatRegisterRootName(MATAIJTC, MATSEQAIJTC, MATMPIAIJTC));
-  PetscCall(MatSeqAIJRegister(MATSEQAIJTC, MatConvert_SeqAIJ_SeqAIJTC));
-  PetscCall(MatAIJTCRegisterFactors());
-  PetscCall(KSPRegister(KSPTCCG, KSPCreate_TCCG));
-  PetscCall(KSPRegister(KSPTCBCGS, KSPCreate_TCBCGS));
-  PetscCall(PetscLogEventRegister("MatAIJTCBuild", MAT_CLASSID, &MAT_AIJTCBuild));
-  PetscCall(PetscLogEventRegister("MatAIJTCRefresh", MAT_CLASSID, &MAT_AIJTCRefresh));
-  PetscCall(PetscRegisterFinalize(PetscTCFinalize));
+  PetscCall(PetscTCRegister());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-  PetscTCFinalize - Forgets what `PetscTCInitialize()` set up; called by `PetscFinalize()`
+  PetscTCFinalize - Ends the use of the library and prints the summary if it was asked for; called by `PetscFinalize()`
 
   Not Collective
 
   Level: developer
 
   Note:
-  The types stay registered until `PetscFinalize()` destroys PETSc's lists. Calling it again does nothing.
+  The types stay registered, and matrices and solvers of them stay usable, until `PetscFinalize()`. Calling it again does nothing.
 
 .seealso: `PetscTCInitialize()`
 @*/
@@ -91,7 +111,6 @@ PetscErrorCode PetscTCFinalize(void)
   if (summary)
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "PETSc-TC: mult %" PetscInt64_FMT " mult_parent %" PetscInt64_FMT " builds %" PetscInt64_FMT " refreshes %" PetscInt64_FMT " fused %" PetscInt64_FMT " fallback %" PetscInt64_FMT "\n", n->mult,
                           n->mult_parent, n->builds, n->refreshes, n->fused, n->fallback));
-  PetscCall(MatAIJTCReset_Private());
   initialized = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -111,6 +130,7 @@ PetscErrorCode PetscTCFinalize(void)
 PetscErrorCode PetscTCInitialized(PetscBool *flg)
 {
   PetscFunctionBegin;
+  PetscAssertPointer(flg, 1);
   *flg = initialized;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -51,10 +51,10 @@ typedef struct {
 
 typedef struct {
   MatAIJTCSettings settings;
-  char            *held;   /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
-  PetscBool        valid;  /* the layout below stands for the matrix with this key */
-  void            *data;   /* key: the parent's data, */
-  PetscInt         merges; /* how often MatHeaderMerge() replaced it (a freed address may come back), */
+  char            *held;    /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
+  PetscBool        valid;   /* the layout below stands for the matrix with this key */
+  Mat              address; /* key */
+  PetscObjectId    id;
   PetscObjectState nonzerostate, state;
   AIJTCLayout      layout;
   PetscInt         builds, refreshes;
@@ -70,7 +70,6 @@ PETSC_INTERN PetscErrorCode MatAIJTCBrandResult(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatAIJTCStrip(Mat);
 PETSC_INTERN MatAIJTCFn     MatAIJTCTheirs(Mat, const char[]);
 PETSC_INTERN PetscErrorCode MatAIJTCForget(Mat);
-PETSC_INTERN PetscInt       MatAIJTCMerges(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCReset_Private(void);
 PETSC_INTERN PetscErrorCode MatDestroy_AIJTC(Mat);
 

@@ -1,5 +1,5 @@
 /* What a user sees of MATAIJTC: settings, options, information, view, and the manual page. */
-#include <petsctc/private/aijtcimpl.h>
+#include <petsctc/private/aijtcimpl.h> /*I "petsctc.h" I*/
 
 const char *const MatAIJTCMMATypes[] = {"tensor", "core", "MatAIJTCMMAType", "MAT_AIJTC_MMA_", NULL};
 
@@ -359,6 +359,9 @@ PetscErrorCode MatView_AIJTC(Mat A, PetscViewer viewer)
 
    The layout is built at the first product and again only when the nonzero pattern changed; new values in the same pattern are gathered into it. It is kept beside PETSc's
    own arrays: `MatView()` with `PETSC_VIEWER_ASCII_INFO_DETAIL` tells its size.
+
+   Values written through the pointers of `MatSeqAIJGetCSRAndMemType()` are seen only after `PetscObjectStateIncrease()`, as that function does not raise the state. All products of a
+   matrix are to be made in one device context.
 
    An assembled `MATAIJCUSPARSE` must be converted, not re-typed: `MatConvert(A, MATAIJTC, MAT_INPLACE_MATRIX, &A)`; `MatSetType()` on it discards the values, as between any two
    types of which neither name begins with the other's.

@@ -3,6 +3,7 @@
    type.
 */
 #include <petsctc/private/aijtcimpl.h>
+#include <petsctc/private/petsctcdevice.h>
 
 static constexpr char FACTOR_CONTAINER[] = "__AIJTC_factor";
 
@@ -52,8 +53,8 @@ static PetscErrorCode MatAIJTCFactorSolve(Mat F, Vec b, Vec x)
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCGetFactorData(F, &f));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)b, &bdevice, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)x, &xdevice, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+  PetscCall(PetscTCVecOnDevice(b, &bdevice));
+  PetscCall(PetscTCVecOnDevice(x, &xdevice));
   if (bdevice && xdevice) {
     PetscCall((*(f->theirs.*Slot))(F, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -149,8 +150,11 @@ PetscErrorCode MatAIJTCRegisterFactors(void)
 #if PetscDefined(HAVE_CUDA)
     PetscCall(MatSolverTypeRegister(MATSOLVERCUSPARSE, MATSEQAIJTC, type, MatGetFactor_seqaijtc_cusparse));
 #endif
-    PetscCall(MatSolverTypeGet(MATSOLVERPETSC, MATSEQAIJ, type, NULL, NULL, &petsc_create[type]));
-    PetscCheck(petsc_create[type], PETSC_COMM_SELF, PETSC_ERR_LIB, "PETSc has no %s factorisation of its own for %s", MatFactorTypes[type], MATSEQAIJ);
+    PetscErrorCode (*create)(Mat, MatFactorType, Mat *);
+
+    PetscCall(MatSolverTypeGet(MATSOLVERPETSC, MATSEQAIJ, type, NULL, NULL, &create));
+    PetscCheck(create, PETSC_COMM_SELF, PETSC_ERR_LIB, "PETSc has no %s factorisation of its own for %s", MatFactorTypes[type], MATSEQAIJ);
+    petsc_create[type] = create;
     PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJ, type, MatGetFactor_seqaij_petsc_AIJTC));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

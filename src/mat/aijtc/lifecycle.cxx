@@ -81,12 +81,16 @@ static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From any type that converts to the parent: convert, then brand */
-static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatReuse reuse, Mat *M, PetscInt number)
+/* From any type that converts to the parent: convert, then brand. The root name keeps an MPI matrix on one process what it is, as for other subclasses of AIJ */
+static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatType type, MatReuse reuse, Mat *M, PetscInt number)
 {
   MatAIJTCClass *c;
+  PetscBool      mpi, root;
 
   PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  PetscCall(PetscStrcmp(type, MATAIJTC, &root));
+  if (mpi && root) number |= 1;
   PetscCall(MatAIJTCGetClass(number, &c));
   if (reuse == MAT_REUSE_MATRIX) MatAIJTCCallParent(*M, NULL, MatConvert(A, c->parenttype, reuse, M));
   else {
@@ -98,13 +102,13 @@ static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatReuse reuse, Mat *M, PetscI
 
 /* `convertfrom` is given the source alone, so each class has its own */
 template <int number>
-static PetscErrorCode MatConvertFrom_AIJTC(Mat A, MatType, MatReuse reuse, Mat *M)
+static PetscErrorCode MatConvertFrom_AIJTC(Mat A, MatType type, MatReuse reuse, Mat *M)
 {
-  return MatConvert_Any_AIJTC(A, reuse, M, number);
+  return MatConvert_Any_AIJTC(A, type, reuse, M, number);
 }
 
 /* For MatSeqAIJRegister() (-mat_seqaij_type seqaijtc): PETSc calls it on every SeqAIJ it creates, which may be unassembled, or ours already */
-PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat A, MatType, MatReuse reuse, Mat *M)
+PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat A, MatType type, MatReuse reuse, Mat *M)
 {
   PetscBool      cuda;
   MatAIJTCClass *c;
@@ -115,7 +119,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat A, MatType, MatReuse reuse, Mat *M
   PetscCall(MatAIJTCChooseBackend(A, &cuda));
   PetscCall(MatAIJTCGetClass(cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST, &c));
   if (reuse != MAT_INPLACE_MATRIX) {
-    PetscCall(MatConvert_Any_AIJTC(A, reuse, M, cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST));
+    PetscCall(MatConvert_Any_AIJTC(A, type, reuse, M, cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (cuda) { /* MatConvert() would insist on an assembled matrix */
@@ -131,7 +135,6 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat A, MatType, MatReuse reuse, Mat *M
 
 /* ---- COO assembly: PETSc's, in parent scope, at whose end the blocks that it made are branded */
 
-#if PetscDefined(HAVE_CUDA)
 static PetscErrorCode MatSetPreallocationCOO_AIJTC(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
 {
   const auto theirs = (PetscErrorCode(*)(Mat, PetscCount, PetscInt[], PetscInt[]))MatAIJTCTheirs(A, "MatSetPreallocationCOO_C");
@@ -149,7 +152,6 @@ static PetscErrorCode MatSetValuesCOO_AIJTC(Mat A, const PetscScalar v[], Insert
   MatAIJTCCallParent(A, NULL, (*theirs)(A, v, mode));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *c, PetscInt number)
 {
@@ -164,11 +166,7 @@ PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *c, PetscInt number)
   m->view                  = MatView_AIJTC;
   m->setfromoptions        = MatSetFromOptions_AIJTC;
   m->productsetfromoptions = MatProductSetFromOptions_AIJTC; /* in A B^T PETSc gives an unassembled transpose A's type, which is for an exact parent only */
-#if PetscDefined(HAVE_CUDA)
-  if (c->cuda) {
-    c->composed[0] = {"MatSetPreallocationCOO_C", (MatAIJTCFn)MatSetPreallocationCOO_AIJTC, NULL};
-    c->composed[1] = {"MatSetValuesCOO_C", (MatAIJTCFn)MatSetValuesCOO_AIJTC, NULL};
-  }
-#endif
+  c->composed[0]           = {"MatSetPreallocationCOO_C", (MatAIJTCFn)MatSetPreallocationCOO_AIJTC, NULL};
+  c->composed[1]           = {"MatSetValuesCOO_C", (MatAIJTCFn)MatSetValuesCOO_AIJTC, NULL};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

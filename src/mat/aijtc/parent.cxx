@@ -7,7 +7,6 @@
      - the type name's pointer is exchanged and the same pointer put back: callers keep what MatGetType() gave them.
 */
 #include <petsctc/private/aijtcimpl.h>
-#include <unordered_map>
 
 static constexpr size_t NOPS              = sizeof(struct _MatOps) / sizeof(MatAIJTCFn);
 static constexpr char   AIJTC_CONTAINER[] = "__AIJTC";
@@ -18,9 +17,6 @@ static MatAIJTCClass classes[AIJTC_NCLASSES] = {
   {MATSEQAIJTC, MATSEQAIJCUSPARSE, PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE, {}, {}, {}},
   {MATMPIAIJTC, MATMPIAIJCUSPARSE, PETSC_TRUE,  PETSC_TRUE,  PETSC_FALSE, {}, {}, {}}
 };
-
-/* Matrices whose contents MatHeaderMerge() replaced, and how often. By address: the object id changes with the contents, the address does not. */
-static std::unordered_map<Mat, PetscInt> merged;
 
 static int scopes = 0; /* open parent scopes */
 
@@ -66,7 +62,6 @@ PetscErrorCode MatAIJTCReset_Private(void)
 {
   PetscFunctionBegin;
   for (auto &c : classes) c.set = PETSC_FALSE;
-  merged.clear();
   scopes = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -132,7 +127,7 @@ static PetscErrorCode TakeComposed(Mat A, const MatAIJTCClass *c, PetscBool take
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The blocks of an MPI matrix that are still plain parents become ours, with the matrix' settings */
+/* The blocks of an MPI matrix become ours, of the matrix' own backend and with its settings. PETSc makes new ones at will, also by our type's name */
 static PetscErrorCode BrandBlocks(Mat A, MatAIJTCClass *c)
 {
   MatAIJTCClass *s = c - 1; /* the sequential class of the same parent */
@@ -144,9 +139,9 @@ static PetscErrorCode BrandBlocks(Mat A, MatAIJTCClass *c)
     PetscBool plain = PETSC_FALSE;
 
     if (!B || B->hash_active) continue;
+    if (MatAIJTCClassOf(B) && MatAIJTCClassOf(B) != s) PetscCall(MatConvert(B, s->parenttype, MAT_INPLACE_MATRIX, &B));
     PetscCall(PetscObjectTypeCompare((PetscObject)B, s->parenttype, &plain));
-    if (!plain) continue;
-    PetscCall(MatAIJTCBrand(B, s));
+    if (plain) PetscCall(MatAIJTCBrand(B, s));
     PetscCall(MatAIJTCSettingsCopy(A, B));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -267,28 +262,16 @@ PetscErrorCode MatAIJTCForget(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(PetscObjectCompose((PetscObject)A, AIJTC_CONTAINER, NULL));
-  merged.erase(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscInt MatAIJTCMerges(Mat A)
-{
-  if (merged.empty()) return 0;
-  const auto found = merged.find(A);
-  return found == merged.end() ? 0 : found->second;
-}
-
-/*
-   MatHeaderMerge() calls this with the lists and the name taken away, and gives A other contents afterwards while our container comes back with the lists: so it is noted that
-   whatever layout A carries is no longer A's.
-*/
+/* MatHeaderMerge() calls this with the lists and the name taken away: they come back, with our container, when A has the contents of the other matrix */
 PetscErrorCode MatDestroy_AIJTC(Mat A)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
 
   PetscFunctionBegin;
   if (((PetscObject)A)->olist) PetscCall(MatAIJTCForget(A));
-  else merged[A]++;
   PetscCall(PetscObjectComposeFunction((PetscObject)A, AIJTC_PRODUCT_HOOK, NULL));
   PetscCall(PetscObjectChangeTypeName((PetscObject)A, c->parenttype));
   PetscCall((*c->parent.destroy)(A));

@@ -11,7 +11,9 @@ static constexpr char PRODUCT_CONTAINER[] = "__AIJTC_product";
 
 typedef struct {
   PetscErrorCode (*symbolic)(Mat), (*numeric)(Mat); /* PETSc's */
-  Mat B;                                            /* the product's B in a type that the parent multiplies; NULL: as it is */
+  Mat              B;                               /* the product's B in a type that the parent multiplies; NULL: as it is */
+  Mat              source;                          /* what it was made from, and in which state: another B may be put in place, or its values may change */
+  PetscObjectState state;
 } MatAIJTCProduct;
 
 static PetscErrorCode MatAIJTCProductDestroy(PetscCtxRt ctx)
@@ -32,6 +34,28 @@ typedef struct {
   MatAIJTCScope    scope;
 } MatAIJTCPhase;
 
+/* With a MAIJ, PETSc multiplies on the device only what MatCreateMAIJ() made from an exact AIJCUSPARSE: give it such a one for the time of the phases */
+static PetscErrorCode MatAIJTCConvertMAIJ(const Mat_Product *p, MatAIJTCProduct *product)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(p->A) ? MatAIJTCClassOf(p->A) : MatAIJTCClassOf(p->B);
+  PetscObjectState     state;
+  PetscBool            maij;
+  Mat                  inner;
+
+  PetscFunctionBegin;
+  if (!c || !c->cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)p->B, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
+  if (!maij) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMAIJGetAIJ(p->B, &inner));
+  PetscCall(PetscObjectStateGet((PetscObject)inner, &state));
+  if (product->B && product->source == p->B && product->state == state) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatDestroy(&product->B));
+  PetscCall(MatConvert(p->B, c->parenttype, MAT_INITIAL_MATRIX, &product->B));
+  product->source = p->B;
+  product->state  = state;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAIJTCPhaseBegin(Mat C, MatAIJTCPhase *phase)
 {
   Mat_Product *p = C->product;
@@ -41,6 +65,7 @@ static PetscErrorCode MatAIJTCPhaseBegin(Mat C, MatAIJTCPhase *phase)
   PetscCheck(phase->container, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "The result of a product lost what its phases need");
   PetscCall(PetscObjectReference(phase->container));
   PetscCall(PetscContainerGetPointer((PetscContainer)phase->container, &phase->product));
+  PetscCall(MatAIJTCConvertMAIJ(p, phase->product));
   phase->B = p->B;
   if (phase->product->B) p->B = phase->product->B;
   PetscCall(MatAIJTCScopeBegin(&phase->scope, p->A, phase->B, p->C, C));
@@ -95,44 +120,24 @@ static PetscErrorCode MatAIJTCSyncOperands(const Mat_Product *p, const MatAIJTCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscBool MatAIJTCProductOnDevice(const MatAIJTCScope *scope)
-{
-  for (int k = 0; k < 3; k++)
-    if (scope->c[k] && scope->c[k]->cuda) return PETSC_TRUE;
-  return PETSC_FALSE;
-}
-
 static PetscErrorCode MatProductSymbolic_AIJTC(Mat C)
 {
-  MatAIJTCPhase  phase;
-  PetscErrorCode ierr;
-  PetscBool      cuda;
+  MatAIJTCPhase        phase;
+  PetscErrorCode       ierr;
+  const MatAIJTCClass *first; /* PETSc gives a sparse result the type of its first operand */
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   PetscCall(MatAIJTCSyncOperands(C->product, &phase.scope));
-  cuda                    = MatAIJTCProductOnDevice(&phase.scope);
+  first                   = phase.scope.c[0];
   C->ops->productsymbolic = phase.product->symbolic;
   ierr                    = (*phase.product->symbolic)(C);
   phase.product->numeric  = C->ops->productnumeric;
   PetscCall(MatAIJTCPhaseEnd(C, &phase));
   PetscCall(ierr);
-  PetscCall(MatAIJTCBrandResult(C, cuda));
+  if (first) PetscCall(MatAIJTCBrandResult(C, first->cuda));
   C->ops->productsymbolic = MatProductSymbolic_AIJTC;
   if (phase.product->numeric) C->ops->productnumeric = MatProductNumeric_AIJTC;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* With a MAIJ, PETSc multiplies on the device only what MatCreateMAIJ() made from an exact AIJCUSPARSE: give it such a one for the time of the phases */
-static PetscErrorCode MatAIJTCConvertMAIJ(const Mat_Product *p, MatAIJTCProduct *product)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(p->A) ? MatAIJTCClassOf(p->A) : MatAIJTCClassOf(p->B);
-  PetscBool            maij;
-
-  PetscFunctionBegin;
-  if (!c || !c->cuda) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)p->B, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
-  if (maij) PetscCall(MatConvert(p->B, c->parenttype, MAT_INITIAL_MATRIX, &product->B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,7 +150,6 @@ PetscErrorCode MatProductSetFromOptions_AIJTC(Mat C)
   PetscFunctionBegin;
   PetscCall(PetscNew(&product));
   PetscCall(PetscObjectContainerCompose((PetscObject)C, PRODUCT_CONTAINER, product, MatAIJTCProductDestroy));
-  PetscCall(MatAIJTCConvertMAIJ(C->product, product));
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   ierr = MatProductSetFromOptions(C);
   PetscCall(MatAIJTCPhaseEnd(C, &phase));

@@ -1,5 +1,6 @@
 /* The sequential type: products with the tile layout, the layout's life, and the operations in which AIJCUSPARSE asks for its exact type or is wrong. */
 #include <petsctc/private/aijtcimpl.h>
+#include <petsctc/private/petsctcdevice.h>
 #if PetscDefined(HAVE_CUDA)
   #include <petscdevice_cuda.h>
 #endif
@@ -96,14 +97,15 @@ static PetscErrorCode MatAIJTCRefreshValues(Mat A, const MatAIJTCClass *c, Mat_A
 }
 
 /*
-   The layout stands for the matrix while the key holds: the parent's data, not replaced by a merge, its pattern's and its values' state. Called at every product; must not
-   change the state of the matrix, by which KSPSetUp() knows a matrix that changed.
+   The layout stands for the matrix while the key holds: the object's id and address and the states of its pattern and values. MatHeaderMerge() gives a matrix the id of the other, and
+   MatHeaderReplace() gives the other's contents, container and id another address: so both are needed. Called at every product; must not change the state of the matrix, by which
+   KSPSetUp() knows a matrix that changed.
 */
 static PetscErrorCode MatAIJTCUpdateLayout(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc)
 {
   const PetscObjectState state   = ((PetscObject)A)->state;
-  const PetscInt         merges  = MatAIJTCMerges(A);
-  const PetscBool        pattern = (PetscBool)(tc->valid && tc->data == A->data && tc->merges == merges && tc->nonzerostate == A->nonzerostate);
+  const PetscObjectId    id      = ((PetscObject)A)->id;
+  const PetscBool        pattern = (PetscBool)(tc->valid && tc->address == A && tc->id == id && tc->nonzerostate == A->nonzerostate);
 
   PetscFunctionBegin;
   if (pattern && tc->state == state) PetscFunctionReturn(PETSC_SUCCESS);
@@ -116,8 +118,8 @@ static PetscErrorCode MatAIJTCUpdateLayout(Mat A, const MatAIJTCClass *c, Mat_AI
   }
   PetscCheck(state == ((PetscObject)A)->state, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Building the layout changed the state of the matrix");
   tc->valid        = PETSC_TRUE;
-  tc->data         = A->data;
-  tc->merges       = merges;
+  tc->address      = A;
+  tc->id           = id;
   tc->nonzerostate = A->nonzerostate;
   tc->state        = state;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -138,20 +140,21 @@ static PetscErrorCode MatAIJTCVecsOnDevice(Vec x, Vec y, Vec z, PetscBool *devic
   PetscFunctionBegin;
   *device = PETSC_TRUE;
   for (Vec w : v) {
-    if (w && *device) PetscCall(PetscObjectTypeCompareAny((PetscObject)w, device, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+    if (w && *device) PetscCall(PetscTCVecOnDevice(w, device));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, Vec y, Vec z, MatAIJTCPath *path)
 {
-  PetscBool device;
+  PetscBool device, bound;
 
   PetscFunctionBegin;
   *path = A->structure_only ? AIJTC_WITH_PARENT : AIJTC_WITH_LAYOUT;
   if (c->cuda) {
     PetscCall(MatAIJTCVecsOnDevice(x, y, z, &device));
-    if (!device || A->boundtocpu) *path = AIJTC_WITH_HOST; /* a bound MPI matrix marks its blocks but leaves them their operations */
+    PetscCall(MatBoundToCPU(A, &bound)); /* the assembly of a bound MPI matrix marks its blocks as bound, but leaves them the device's operations */
+    if (!device || bound) *path = AIJTC_WITH_HOST;
 #if PetscDefined(HAVE_CUDA)
     else if (*path == AIJTC_WITH_LAYOUT) {
       static PetscBool asked = PETSC_FALSE, mma;
@@ -274,26 +277,30 @@ static PetscErrorCode VecNormLocalPart(Vec x, PetscReal *norm)
    -mat_aijtc_check: |z - zref| <= rtol (||A||_F ||x||_2 + |y|) in every entry, Inf and NaN in the same places. A sum of n products is off by at most n eps |a|.|x| whatever
    the order of its terms, and |a|.|x| <= ||A||_F ||x||_2, so the default rtol of 1e-12 allows rows of about 5000 nonzeros.
 */
-static PetscErrorCode MatAIJTCCompare(Mat A, Mat_AIJTC *tc, Vec x, Vec y, Vec z, Vec ref)
+typedef struct {
+  PetscInt  row; /* that differs, -1 if none does */
+  PetscReal value, parent, bound;
+} MatAIJTCDifference;
+
+static PetscErrorCode MatAIJTCCompare(Mat A, Mat_AIJTC *tc, Vec x, Vec y, Vec z, Vec ref, MatAIJTCDifference *d)
 {
   const PetscScalar *za, *ra, *ya = NULL;
-  PetscReal          anorm, xnorm, bound;
+  PetscReal          anorm, xnorm;
   PetscInt           m;
 
   PetscFunctionBegin;
+  d->row = -1;
   PetscCall(MatNorm(A, NORM_FROBENIUS, &anorm));
   PetscCall(VecNormLocalPart(x, &xnorm));
   PetscCall(VecGetLocalSize(z, &m));
   PetscCall(VecGetArrayRead(z, &za));
   PetscCall(VecGetArrayRead(ref, &ra));
   if (y) PetscCall(VecGetArrayRead(y, &ya));
-  for (PetscInt k = 0; k < m; k++) {
-    const PetscBool finite = PetscIsInfOrNanScalar(ra[k]) ? PETSC_FALSE : PETSC_TRUE;
+  for (PetscInt k = 0; k < m && d->row < 0; k++) {
+    const PetscReal bound = tc->settings.check_rtol * (anorm * xnorm + (ya ? PetscAbsScalar(ya[k]) : 0.0));
+    const bool      same  = PetscIsInfOrNanScalar(ra[k]) ? PetscIsInfOrNanScalar(za[k]) : PetscAbsScalar(za[k] - ra[k]) <= bound || PetscIsInfOrNanReal(bound);
 
-    bound = tc->settings.check_rtol * (anorm * xnorm + (ya ? PetscAbsScalar(ya[k]) : 0.0));
-    PetscCheck(finite ? PetscAbsScalar(za[k] - ra[k]) <= bound || PetscIsInfOrNanReal(bound) : PetscIsInfOrNanScalar(za[k]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
-               "Product of the tile layout differs in row %" PetscInt_FMT ": %.17g, by the parent type %.17g, allowed difference %g. Run without this type (-mat_type aij) and report the matrix, or loosen -mat_aijtc_check_rtol %g", k, (double)za[k],
-               (double)ra[k], (double)bound, (double)tc->settings.check_rtol);
+    if (!same) *d = {k, PetscRealPart(za[k]), PetscRealPart(ra[k]), bound};
   }
   if (y) PetscCall(VecRestoreArrayRead(y, &ya));
   PetscCall(VecRestoreArrayRead(ref, &ra));
@@ -303,7 +310,8 @@ static PetscErrorCode MatAIJTCCompare(Mat A, Mat_AIJTC *tc, Vec x, Vec y, Vec z,
 
 static PetscErrorCode MatAIJTCMultAndCheck(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc, Vec x, Vec y, Vec z, PetscErrorCode (*mult)(Mat_AIJTC *, Vec, Vec, Vec))
 {
-  Vec yold = y, ref;
+  Vec                yold = y, ref;
+  MatAIJTCDifference d;
 
   PetscFunctionBegin;
   PetscCall(VecDuplicate(z, &ref));
@@ -313,9 +321,12 @@ static PetscErrorCode MatAIJTCMultAndCheck(Mat A, const MatAIJTCClass *c, Mat_AI
   }
   PetscCall((*mult)(tc, x, y, z));
   PetscCall(MatAIJTCParentMult(A, c, AIJTC_WITH_PARENT, x, yold, ref));
-  PetscCall(MatAIJTCCompare(A, tc, x, yold, z, ref));
+  PetscCall(MatAIJTCCompare(A, tc, x, yold, z, ref, &d));
   if (yold != y) PetscCall(VecDestroy(&yold));
   PetscCall(VecDestroy(&ref));
+  PetscCheck(d.row < 0, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "Product of the tile layout differs in row %" PetscInt_FMT ": %.17g, by the parent type %.17g, allowed difference %g. Run without this type (-mat_type aij) and report the matrix, or loosen -mat_aijtc_check_rtol %g", d.row,
+             (double)d.value, (double)d.parent, (double)d.bound, (double)tc->settings.check_rtol);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -406,13 +417,14 @@ static PetscErrorCode MatAIJTCGetDeviceVec(Mat A, Vec v, PetscBool right, Vec *w
 {
   const PetscScalar *from;
   PetscScalar       *to;
-  PetscBool          device;
+  PetscBool          device, bound;
   PetscInt           n;
 
   PetscFunctionBegin;
   *w = v;
   PetscCall(MatAIJTCVecsOnDevice(v, NULL, NULL, &device));
-  if (!v || device || !MatAIJTCClassOf(A)->cuda || A->boundtocpu) {
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (!v || device || !MatAIJTCClassOf(A)->cuda || bound) {
     PetscCall(PetscObjectReference((PetscObject)v));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -12,8 +12,8 @@
      All 32 lanes of a warp must call together. The order of summation depends on nothing but the layout.
 
    Memory traffic
-     12 bytes a slot, read once and past the caches (x should stay there). AIJTC_TILES_AT_ONCE tiles are requested before the first is used: 3 KB a warp. At 72
-     registers 28 warps share a multiprocessor: 132 x 86 KB = 11 MB in flight, about three times 4.3 TB/s x 0.8 us.
+     12 bytes a slot, read once and past the caches (x should stay there). AIJTC_TILES_AT_ONCE tiles are requested before the first is used: 3 KB a warp. 36 warps
+     share a multiprocessor (mult.cuh): 132 x 110 KB = 14 MB in flight, four times 4.3 TB/s x 0.8 us.
 
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026;

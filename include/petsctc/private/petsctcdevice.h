@@ -1,0 +1,6 @@
+/* Questions about the device that several parts of the glue ask */
+#pragma once
+
+#include <petscvec.h>
+
+PETSC_INTERN PetscErrorCode PetscTCVecOnDevice(Vec, PetscBool *);
