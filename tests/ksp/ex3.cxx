@@ -102,7 +102,8 @@ static PetscErrorCode NotANumber(Mat A, Vec b)
   PetscCall(MatSetValue(N, 5, 5, NAN, INSERT_VALUES));
   PetscCall(ABMatAssemble(N));
   PetscCall(Check("NaN in b", A, NULL, nan, NULL, PCNONE));
-  PetscCall(Check("Inf in b", A, NULL, inf, NULL, PCNONE));
+  /* What VecNorm() makes of an Inf is up to the BLAS. Where that is finite PETSc logs it and finds the Inf in the next dot product instead, which ends the solve alike */
+  PetscCall(Check("Inf in b", A, NULL, inf, NULL, PCNONE, AB_END));
   PetscCall(Check("NaN in b, jacobi", A, NULL, nan, NULL, PCJACOBI));
   PetscCall(Check("NaN in the matrix", N, NULL, b, NULL, PCNONE));
   PetscCall(Check("NaN from the preconditioner", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &late));

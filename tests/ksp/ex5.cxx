@@ -182,7 +182,7 @@ static PetscErrorCode Nested(Mat A, Vec b, KSPType stock, KSPType fused)
     PetscCall(ABSolve(&c[k], ksp, &run[k]));
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(ABCompareRuns(&run[0], &run[1], text, sizeof(text)));
+  PetscCall(ABCompareRuns(&run[0], &run[1], 0, text, sizeof(text)));
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   if (text[0]) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  %s\n", text));
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, ", fused));

@@ -3,21 +3,19 @@
    type work as in PETSc. What decides is where the vectors are and what the solver is asked to record.
 */
 #include <petsctc/private/kspengine.h>
+#include <petsctc/private/petsctcdevice.h>
 
 /* One process: the local array of an "mpi" vector is all of it */
 static PetscErrorCode KSPTCVecBackend(Vec v, KSPTCBackend *backend, PetscBool *known)
 {
-  PetscBool cuda, bound;
+  PetscBool device;
 
   PetscFunctionBegin;
-  *backend = KSPTC_HOST;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, known, VECSEQ, VECMPI, ""));
-  if (*known) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, &cuda, VECSEQCUDA, VECMPICUDA, ""));
-  if (!cuda) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(VecBoundToCPU(v, &bound));
-  if (!bound) *backend = KSPTC_CUDA;
-  *known = PETSC_TRUE;
+  PetscCall(PetscTCVecOnDevice(v, &device));
+  *backend = device ? KSPTC_CUDA : KSPTC_HOST;
+  *known   = PETSC_TRUE;
+  /* A CUDA vector that is not on the device is bound to the CPU: its values are in host memory as those of any other */
+  if (!device) PetscCall(PetscObjectTypeCompareAny((PetscObject)v, known, VECSEQ, VECMPI, VECSEQCUDA, VECMPICUDA, ""));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

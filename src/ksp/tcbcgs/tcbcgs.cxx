@@ -11,7 +11,7 @@
                Comput. 13(2), 1992
                Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#include <petsctc/private/kspengine.h> /*I "petsctc.h" I*/
+#include <petsctc/private/kspmethod.h> /*I "petsctc.h" I*/
 
 /* KSPBCGS's work vectors */
 enum {
@@ -23,44 +23,19 @@ enum {
   BCGS_P
 };
 
-typedef struct {
-  struct _n_KSPTC tc;
-
-  TCBCGSWork         work[KSPTC_BACKENDS];
-  PetscBool          have[KSPTC_BACKENDS];
-  const TCBCGSSteps *steps; /* table and work of the backend of this solve */
-  TCBCGSWork        *w;
-  TCBCGSScalars      s;  /* as last read */
-  PetscReal          dp; /* the norm last computed */
-} KSP_TCBCGS;
-
-static const TCBCGSSteps *TCBCGSStepsOf(KSPTCBackend backend)
-{
+struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
+  static const TCBCGSSteps *table(int backend)
+  {
 #if PetscDefined(HAVE_CUDA)
-  if (backend == KSPTC_CUDA) return &TCBCGSSteps_CUDA;
+    if (backend == KSPTC_CUDA) return &TCBCGSSteps_CUDA;
 #endif
-  (void)backend;
-  return &TCBCGSSteps_Host;
-}
+    return backend == KSPTC_HOST ? &TCBCGSSteps_Host : NULL;
+  }
+
+  PetscReal dp; /* the norm last computed */
+};
 
 /* ---- the steps on vectors. Flops are those of KSPBCGS, r.rp of the coming iteration with the update that makes r */
-
-static PetscErrorCode TCBCGSReset(KSP_TCBCGS *bcgs)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&bcgs->tc, 0, 0, NULL, NULL));
-  PetscCall((*bcgs->steps->reset)(bcgs->w, bcgs->tc.stream));
-  PetscCall(KSPTCStepEnd(&bcgs->tc, 0, 0, NULL, NULL, 0.0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode TCBCGSRead(KSP_TCBCGS *bcgs)
-{
-  PetscFunctionBegin;
-  PetscCall((*bcgs->steps->read)(bcgs->w, &bcgs->s, bcgs->tc.stream));
-  if (bcgs->tc.backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(bcgs->s)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode TCBCGSStart(KSP ksp, KSP_TCBCGS *bcgs)
 {
@@ -68,9 +43,9 @@ static PetscErrorCode TCBCGSStart(KSP ksp, KSP_TCBCGS *bcgs)
   PetscScalar *a[4];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&bcgs->tc, 1, 3, v, a));
-  PetscCall((*bcgs->steps->start)(bcgs->tc.n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->tc.stream));
-  PetscCall(KSPTCStepEnd(&bcgs->tc, 1, 3, v, a, 4.0 * bcgs->tc.n));
+  PetscCall(KSPTCStepBegin(bcgs, 1, 3, v, a));
+  PetscCall((*bcgs->steps->start)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 1, 3, v, a, 4.0 * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -80,9 +55,9 @@ static PetscErrorCode TCBCGSDirection(KSP ksp, KSP_TCBCGS *bcgs)
   PetscScalar *a[3];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&bcgs->tc, 2, 1, v, a));
-  PetscCall((*bcgs->steps->direction)(bcgs->tc.n, a[0], a[1], a[2], bcgs->w, bcgs->tc.stream));
-  PetscCall(KSPTCStepEnd(&bcgs->tc, 2, 1, v, a, 4.0 * bcgs->tc.n));
+  PetscCall(KSPTCStepBegin(bcgs, 2, 1, v, a));
+  PetscCall((*bcgs->steps->direction)(bcgs->n, a[0], a[1], a[2], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 2, 1, v, a, 4.0 * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -93,10 +68,10 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
   PetscScalar *a[4];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&bcgs->tc, 3, 1, v, a));
-  PetscCall((*bcgs->steps->breakdown)(bcgs->tc.n, a[0], a[1], bcgs->w, bcgs->tc.stream));
-  PetscCall((*bcgs->steps->half)(bcgs->tc.n, a[2], a[0], a[3], bcgs->w, bcgs->tc.stream));
-  PetscCall(KSPTCStepEnd(&bcgs->tc, 3, 1, v, a, 4.0 * bcgs->tc.n));
+  PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
+  PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
+  PetscCall((*bcgs->steps->half)(bcgs->n, a[2], a[0], a[3], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 4.0 * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,35 +79,18 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec      v[]   = {ksp->work[BCGS_P], ksp->work[BCGS_S], ksp->work[BCGS_T], ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R]};
-  PetscLogDouble flops = (ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) * bcgs->tc.n;
+  PetscLogDouble flops = (ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) * bcgs->n;
   PetscScalar   *a[6];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&bcgs->tc, 4, 2, v, a));
-  PetscCall((*bcgs->steps->stabilize)(bcgs->tc.n, a[2], a[1], bcgs->w, bcgs->tc.stream));
-  PetscCall((*bcgs->steps->update)(bcgs->tc.n, a[0], a[1], a[2], a[3], a[4], a[5], bcgs->w, bcgs->tc.stream));
-  PetscCall(KSPTCStepEnd(&bcgs->tc, 4, 2, v, a, flops));
+  PetscCall(KSPTCStepBegin(bcgs, 4, 2, v, a));
+  PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
+  PetscCall((*bcgs->steps->update)(bcgs->n, a[0], a[1], a[2], a[3], a[4], a[5], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 4, 2, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* ---- the solve */
-
-static PetscErrorCode TCBCGSSetUpSteps(KSP ksp, KSP_TCBCGS *bcgs)
-{
-  const KSPTCBackend b = bcgs->tc.backend;
-
-  PetscFunctionBegin;
-  bcgs->steps = TCBCGSStepsOf(b);
-  bcgs->w     = &bcgs->work[b];
-  if (!bcgs->have[b]) {
-    PetscCall((*bcgs->steps->create)(bcgs->w));
-    PetscCall(KSPTCUsesTensor(&bcgs->tc, &bcgs->w->tensor));
-    bcgs->have[b] = PETSC_TRUE;
-  }
-  PetscCall(VecGetLocalSize(ksp->vec_sol, &bcgs->tc.n));
-  PetscCall(TCBCGSReset(bcgs));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* Count and norm after `it` iterations, for the monitors too; the history gets `logged` */
 static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal logged)
@@ -155,7 +113,7 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
   PetscCall(KSPInitialResidual(ksp, ksp->vec_sol, ksp->work[BCGS_V], ksp->work[BCGS_T], ksp->work[BCGS_R], ksp->vec_rhs));
   PetscCall(TCBCGSStart(ksp, bcgs));
   if (ksp->normtype != KSP_NORM_NONE) {
-    PetscCall(TCBCGSRead(bcgs));
+    PetscCall(KSPTCReadScalars(bcgs));
     bcgs->dp = PetscSqrtReal(bcgs->s.rr);
     PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -223,7 +181,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
   PetscCall(TCBCGSHalf(ksp, bcgs));
   PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
   PetscCall(TCBCGSUpdate(ksp, bcgs));
-  PetscCall(TCBCGSRead(bcgs));
+  PetscCall(KSPTCReadScalars(bcgs));
   if ((PetscTCStop)bcgs->s.stop != PETSCTC_STOP_NONE) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -246,7 +204,7 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscInt    i      = 0;
 
   PetscFunctionBegin;
-  PetscCall(TCBCGSSetUpSteps(ksp, bcgs));
+  PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(TCBCGSBegin(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   do {
@@ -274,18 +232,6 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
-{
-  KSP_TCBCGS *bcgs = (KSP_TCBCGS *)tc;
-
-  PetscFunctionBegin;
-  for (int b = 0; b < KSPTC_BACKENDS; b++) {
-    if (bcgs->have[b]) PetscCall((*TCBCGSStepsOf((KSPTCBackend)b)->destroy)(&bcgs->work[b]));
-    bcgs->have[b] = PETSC_FALSE;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /*MC
    KSPTCBCGS - "tcbcgs" - The stabilized biconjugate gradient method with fused vector operations
 
@@ -306,7 +252,10 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `KSPBCGS` adds the initial guess of an earlier solve with right preconditioning to the solution of every later one; this type does not.
 
-   The flops logged are those of `KSPBCGS`. Sums are added in a fixed order: two runs give the same bits.
+   The flops logged are those of `KSPBCGS`, but for a solve that breaks down: the fused steps go on to the end of the iteration in which one of them finds that, so one more
+   application of the matrix and of the preconditioner may have run and been logged.
+
+   Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
 M*/
@@ -316,10 +265,10 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&bcgs));
-  bcgs->tc.name    = KSPTCBCGS;
-  bcgs->tc.prepare = KSPTCPrepare_TCBCGS;
-  bcgs->tc.solve   = KSPSolve_TCBCGS;
-  bcgs->tc.release = KSPTCRelease_TCBCGS;
-  PetscCall(KSPTCAttach(ksp, KSPBCGS, &bcgs->tc));
+  bcgs->name    = KSPTCBCGS;
+  bcgs->prepare = KSPTCPrepare_TCBCGS;
+  bcgs->solve   = KSPSolve_TCBCGS;
+  bcgs->release = KSPTCReleaseSteps<KSP_TCBCGS>;
+  PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -10,20 +10,21 @@
    References: M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
                Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#include <petsctc/private/kspengine.h> /*I "petsctc.h" I*/
+#include <petsctc/private/kspmethod.h> /*I "petsctc.h" I*/
 
-typedef struct {
-  struct _n_KSPTC tc;
+struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
+  static const TCCGSteps *table(int backend)
+  {
+#if PetscDefined(HAVE_CUDA)
+    if (backend == KSPTC_CUDA) return &TCCGSteps_CUDA;
+#endif
+    return backend == KSPTC_HOST ? &TCCGSteps_Host : NULL;
+  }
 
-  TCCGWork         work[KSPTC_BACKENDS];
-  PetscBool        have[KSPTC_BACKENDS];
-  const TCCGSteps *steps; /* table and work of the backend of this solve */
-  TCCGWork        *w;
-  Mat              A;
-  PetscBool        identity; /* z is r */
-  PetscBool        known;    /* s.beta is z.r of the coming iteration: the host has read it */
-  TCCGScalars      s;        /* as last read */
-  PetscReal        obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
+  Mat       A;
+  PetscBool identity; /* z is r */
+  PetscBool known;    /* s.beta is z.r of the coming iteration: the host has read it */
+  PetscReal obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
 
   /* what was asked of KSPCG */
   PetscBool single_reduction;
@@ -32,51 +33,25 @@ typedef struct {
   PetscErrorCode (*set_radius)(KSP, PetscReal);
   PetscErrorCode (*set_obj_min)(KSP, PetscReal);
   PetscErrorCode (*get_obj)(KSP, PetscReal *);
-} KSP_TCCG;
-
-static const TCCGSteps *TCCGStepsOf(KSPTCBackend backend)
-{
-#if PetscDefined(HAVE_CUDA)
-  if (backend == KSPTC_CUDA) return &TCCGSteps_CUDA;
-#endif
-  (void)backend;
-  return &TCCGSteps_Host;
-}
+};
 
 /* ---- the steps on vectors */
-
-static PetscErrorCode TCCGReset(KSP_TCCG *cg)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&cg->tc, 0, 0, NULL, NULL));
-  PetscCall((*cg->steps->reset)(cg->w, cg->tc.stream));
-  PetscCall(KSPTCStepEnd(&cg->tc, 0, 0, NULL, NULL, 0.0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode TCCGRead(KSP_TCCG *cg)
-{
-  PetscFunctionBegin;
-  PetscCall((*cg->steps->read)(cg->w, &cg->s, cg->tc.stream));
-  if (cg->tc.backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(cg->s)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode TCCGResidual(KSP_TCCG *cg, Vec R)
 {
   PetscScalar *a[1];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&cg->tc, 1, 0, &R, a));
-  PetscCall((*cg->steps->residual)(cg->tc.n, a[0], cg->w, cg->tc.stream));
-  PetscCall(KSPTCStepEnd(&cg->tc, 1, 0, &R, a, 2.0 * cg->tc.n));
+  PetscCall(KSPTCStepBegin(cg, 1, 0, &R, a));
+  PetscCall((*cg->steps->residual)(cg->n, a[0], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 1, 0, &R, a, 2.0 * cg->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The flops of KSPCG: z.r always, z.z for its norm only */
 static PetscLogDouble TCCGProjectFlops(KSP ksp, KSP_TCCG *cg)
 {
-  return (ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0) * cg->tc.n;
+  return (ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0) * cg->n;
 }
 
 /* z <- B r, beta <- z.r, zz <- z.z */
@@ -88,9 +63,9 @@ static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
 
   PetscFunctionBegin;
   if (!cg->identity) PetscCall(KSP_PCApply(ksp, R, Z));
-  PetscCall(KSPTCStepBegin(&cg->tc, 2, 0, v, a));
-  PetscCall((*cg->steps->project)(cg->tc.n, a[0], a[1], cg->w, cg->tc.stream));
-  PetscCall(KSPTCStepEnd(&cg->tc, 2, 0, v, a, TCCGProjectFlops(ksp, cg)));
+  PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
+  PetscCall((*cg->steps->project)(cg->n, a[0], a[1], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 2, 0, v, a, TCCGProjectFlops(ksp, cg)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -100,9 +75,9 @@ static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first)
   PetscScalar *a[2];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&cg->tc, 1, 1, v, a));
-  PetscCall((*cg->steps->direction)(cg->tc.n, first, a[0], a[1], cg->w, cg->tc.stream));
-  PetscCall(KSPTCStepEnd(&cg->tc, 1, 1, v, a, first ? 0.0 : 2.0 * cg->tc.n));
+  PetscCall(KSPTCStepBegin(cg, 1, 1, v, a));
+  PetscCall((*cg->steps->direction)(cg->n, first, a[0], a[1], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 1, 1, v, a, first ? 0.0 : 2.0 * cg->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -112,45 +87,35 @@ static PetscErrorCode TCCGCurvature(KSP ksp, KSP_TCCG *cg, PetscBool first)
   PetscScalar *a[2];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(&cg->tc, 2, 0, v, a));
-  PetscCall((*cg->steps->curvature)(cg->tc.n, first, a[0], a[1], cg->w, cg->tc.stream));
-  PetscCall(KSPTCStepEnd(&cg->tc, 2, 0, v, a, 2.0 * cg->tc.n));
+  PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
+  PetscCall((*cg->steps->curvature)(cg->n, first, a[0], a[1], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 2, 0, v, a, 2.0 * cg->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
 {
   const Vec      v[]   = {ksp->work[2], ksp->work[1], ksp->vec_sol, ksp->work[0]};
-  PetscLogDouble flops = 4.0 * cg->tc.n;
+  PetscLogDouble flops = 4.0 * cg->n;
   PetscScalar   *a[4];
 
   PetscFunctionBegin;
-  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->tc.n;
+  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
   if (cg->identity) flops += TCCGProjectFlops(ksp, cg);
-  PetscCall(KSPTCStepBegin(&cg->tc, 2, 2, v, a));
-  PetscCall((*cg->steps->update)(cg->tc.n, cg->identity, a[0], a[1], a[2], a[3], cg->w, cg->tc.stream));
-  PetscCall(KSPTCStepEnd(&cg->tc, 2, 2, v, a, flops));
+  PetscCall(KSPTCStepBegin(cg, 2, 2, v, a));
+  PetscCall((*cg->steps->update)(cg->n, cg->identity, a[0], a[1], a[2], a[3], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 2, 2, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* ---- the solve */
 
-static PetscErrorCode TCCGSetUpSteps(KSP ksp, KSP_TCCG *cg)
+static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
 {
-  const KSPTCBackend b = cg->tc.backend;
-
   PetscFunctionBegin;
-  cg->steps = TCCGStepsOf(b);
-  cg->w     = &cg->work[b];
-  if (!cg->have[b]) {
-    PetscCall((*cg->steps->create)(cg->w));
-    PetscCall(KSPTCUsesTensor(&cg->tc, &cg->w->tensor));
-    cg->have[b] = PETSC_TRUE;
-  }
-  PetscCall(VecGetLocalSize(ksp->vec_sol, &cg->tc.n));
+  PetscCall(KSPTCSetUpSteps(ksp, cg));
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
-  PetscCall(TCCGReset(cg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -211,7 +176,7 @@ static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool 
   if (needs_z || cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
   else if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) PetscCall(TCCGResidual(cg, ksp->work[0]));
   if (ksp->normtype != KSP_NORM_NONE) {
-    PetscCall(TCCGRead(cg));
+    PetscCall(KSPTCReadScalars(cg));
     cg->known = needs_z || cg->identity ? PETSC_TRUE : PETSC_FALSE;
   }
   PetscCall(TCCGNorm(ksp, cg, 0, &dp, failed));
@@ -294,7 +259,7 @@ static PetscErrorCode TCCGNext(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *fai
   if (!cg->known) {
     PetscCall(TCCGPrecondition(ksp, cg));
     if (i + 1 < ksp->max_it) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(TCCGRead(cg));
+    PetscCall(KSPTCReadScalars(cg));
   }
   PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -315,7 +280,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   PetscCall(TCCGCurvature(ksp, cg, first));
   PetscCall(TCCGUpdate(ksp, cg));
   if (needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
-  PetscCall(TCCGRead(cg));
+  PetscCall(KSPTCReadScalars(cg));
   if ((PetscTCStop)cg->s.stop != PETSCTC_STOP_NONE) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -341,7 +306,7 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscReal obj;
 
   PetscFunctionBegin;
-  PetscCall(TCCGSetUpSteps(ksp, cg));
+  PetscCall(TCCGSetUp(ksp, cg));
   PetscCall(TCCGInitialResidual(ksp, cg, &obj));
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
@@ -366,18 +331,6 @@ static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
   if (cg->single_reduction) *why = "single reduction was requested";
   else if (cg->radius != 0.0) *why = "a trust-region radius is set";
   else if (cg->obj_min < 0.0) *why = "an objective target is set";
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
-{
-  KSP_TCCG *cg = (KSP_TCCG *)tc;
-
-  PetscFunctionBegin;
-  for (int b = 0; b < KSPTC_BACKENDS; b++) {
-    if (cg->have[b]) PetscCall((*TCCGStepsOf((KSPTCBackend)b)->destroy)(&cg->work[b]));
-    cg->have[b] = PETSC_FALSE;
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -457,7 +410,10 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with single reduction, a trust-region radius or an
    objective target, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
 
-   The flops logged are those of `KSPCG`. Sums are added in a fixed order: two runs give the same bits.
+   The flops logged are those of `KSPCG`, but for a solve that breaks down: the fused steps go on to the end of the iteration in which one of them finds that, so one more
+   application of the matrix and of the preconditioner may have run and been logged.
+
+   Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`
 M*/
@@ -468,11 +424,11 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->tc.name    = KSPTCCG;
-  cg->tc.prepare = KSPTCPrepare_TCCG;
-  cg->tc.solve   = KSPSolve_TCCG;
-  cg->tc.release = KSPTCRelease_TCCG;
-  PetscCall(KSPTCAttach(ksp, KSPCG, &cg->tc));
+  cg->name    = KSPTCCG;
+  cg->prepare = KSPTCPrepare_TCCG;
+  cg->solve   = KSPSolve_TCCG;
+  cg->release = KSPTCReleaseSteps<KSP_TCCG>;
+  PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGSetRadius_C", &cg->set_radius));
