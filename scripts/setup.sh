@@ -204,7 +204,7 @@ progress() { # every hundredth file that is compiled
   awk '/^ +(CC|CXX|CUDAC|CU) / { if (++n % 100 == 0) { printf "    %d files compiled\n", n; fflush() } }' >&3
 }
 build_petsc() {
-  local dir=$source_dir/$arch log=$logs/$(basename "$source_dir")-$arch.log
+  local dir=$source_dir/$arch log=$logs/${source_dir##*/}-$arch.log
   if [ -f "$dir/.petsctc-complete" ]; then
     step "[3/4] Configuration $arch: present"
     step "[4/4] PETSc: present"
