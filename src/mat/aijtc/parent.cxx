@@ -143,6 +143,9 @@ static PetscErrorCode BrandBlocks(Mat A, MatAIJTCClass *c)
     PetscCall(PetscObjectTypeCompare((PetscObject)B, s->parenttype, &plain));
     if (plain) PetscCall(MatAIJTCBrand(B, s));
     PetscCall(MatAIJTCSettingsCopy(A, B));
+#if PetscDefined(HAVE_CUDA)
+    PetscCall(MatAIJTCSettleBinding(B));
+#endif
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

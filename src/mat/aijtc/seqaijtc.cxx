@@ -153,7 +153,7 @@ static PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, V
   *path = A->structure_only ? AIJTC_WITH_PARENT : AIJTC_WITH_LAYOUT;
   if (c->cuda) {
     PetscCall(MatAIJTCVecsOnDevice(x, y, z, &device));
-    PetscCall(MatBoundToCPU(A, &bound)); /* the assembly of a bound MPI matrix marks its blocks as bound, but leaves them the device's operations */
+    PetscCall(MatBoundToCPU(A, &bound));
     if (!device || bound) *path = AIJTC_WITH_HOST;
 #if PetscDefined(HAVE_CUDA)
     else if (*path == AIJTC_WITH_LAYOUT) {
@@ -545,6 +545,28 @@ static PetscErrorCode MatLoad_SeqAIJTC(Mat A, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Assembly by hash puts the operations back that a matrix had before it was bound to the CPU: bind it again */
+PetscErrorCode MatAIJTCSettleBinding(Mat A)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  PetscBool            bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (c->cuda && bound && A->ops->mult == c->mine.mult) PetscCall(MatBindToCPU_SeqAIJTC(A, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAssemblyEnd_SeqAIJTC(Mat A, MatAssemblyType type)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.assemblyend)(A, type));
+  PetscCall(MatAIJTCSettleBinding(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent copies the host array as it is, even when the device has newer values */
 static PetscErrorCode MatStoreValues_SeqAIJTC(Mat A)
 {
@@ -594,6 +616,7 @@ PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *c)
     m->getdiagonal               = MatGetDiagonal_SeqAIJTC;
     m->setoption                 = MatSetOption_SeqAIJTC;
     m->bindtocpu                 = MatBindToCPU_SeqAIJTC;
+    m->assemblyend               = MatAssemblyEnd_SeqAIJTC;
     m->transpose                 = MatTranspose_SeqAIJTC;
     m->load                      = MatLoad_SeqAIJTC;
     c->composed[2]               = {"MatSeqAIJCopySubArray_C", (MatAIJTCFn)MatSeqAIJCopySubArray_SeqAIJTC, NULL};
