@@ -12,8 +12,11 @@ petsc_lib=$PETSC_DIR/${PETSC_ARCH:-}/lib
 work=$PETSCTC_BUILD/harness/${folder//\//_}_$part
 prefix=${folder//\//_}- # PETSc's names: tests_mat-ex1_suffix
 export PYTHONDONTWRITEBYTECODE=1
-export PETSC_OPTIONS="-use_gpu_aware_mpi 0" # on a machine with a GPU PETSc refuses to start otherwise
-[ "$part" = cuda ] || PETSC_OPTIONS+=" -device_enable none"
+unset PETSC_OPTIONS
+if grep -q '^#define PETSC_HAVE_CUDA ' "$PETSC_DIR/${PETSC_ARCH:-}/include/petscconf.h"; then # without CUDA these options are unknown to PETSc
+  export PETSC_OPTIONS="-use_gpu_aware_mpi 0" # on a machine with a GPU PETSc refuses to start otherwise
+  [ "$part" = cuda ] || PETSC_OPTIONS+=" -device_enable none"
+fi
 
 harness=$PETSC_DIR/gmakefile.test
 [ -f "$harness" ] || harness=$PETSC_DIR/share/petsc/examples/gmakefile.test
