@@ -164,7 +164,7 @@ section_tests() {
   done
   PETSC_OPTIONS="$PETSC_OPTIONS -device_enable none" step "harness, host tests" 300 harness_scripts . '_cuda'
   gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts '_cuda'
-  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts '_cuda'
+  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts '_cuda' 'ex9_cuda' # which tests the default of that option
 }
 
 # --- sanitizer

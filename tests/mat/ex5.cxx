@@ -326,7 +326,6 @@ int main(int argc, char **argv)
       test:
          suffix: cuda_bind_below
          requires: cuda
-         nsize: {{1 2}}
          args: -mat_type aijtc -mat_bind_below {{50 80}} -vec_type cuda -use_gpu_aware_mpi 0
       test:
          suffix: cuda_backend_host
