@@ -67,6 +67,7 @@ run_make() {
     CPPFLAGS="-I$root/include" CXXPPFLAGS="-I$root/include" PETSC_TEST_LIB="-Wl,--as-needed -L$(dirname "$PETSCTC_LIB") -lpetsctc \$(PETSC_LIB) -lz" "$@"
 }
 mkdir -p "$tests"
+[ ! -d "$tests" ] || find "$tests" -name 'run*.sh' -delete # of tests that are no more
 run_make print-test gmakesearch=none >/dev/null
 (cd "$tests" && grep -l "^executable='../ex" tests/{mat,ksp}/run*.sh examples/tutorials/run*.sh | sort) >"$tests/scripts.txt"
 programs=$(while read -r script; do sed -n "s#^executable='../\(.*\)'#$(dirname "$script")/\1#p" "$tests/$script"; done <"$tests/scripts.txt" | sort -u)
