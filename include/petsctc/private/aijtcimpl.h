@@ -95,13 +95,15 @@ PETSC_INTERN PetscBool      MatAIJTCInScope(void);
     PetscCall(ierr_parent_); \
   } while (0)
 
-/* seqaijtc.cxx, mpiaijtc.cxx, lifecycle.cxx: fill a class' table */
+/* seqaijtc.cxx, seqaijtcops.cxx, mpiaijtc.cxx, lifecycle.cxx: fill a class' table */
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *);
+PETSC_INTERN PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
 
+PETSC_INTERN PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *); /* seqaijtc.cxx */
 #if PetscDefined(HAVE_CUDA)
-PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtc.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtcops.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
 #endif
 

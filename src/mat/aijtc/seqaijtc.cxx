@@ -1,4 +1,4 @@
-/* The sequential type: products with the tile layout, the layout's life, and the operations in which AIJCUSPARSE asks for its exact type or is wrong. */
+/* The sequential type: products with the tile layout, and the layout's life. */
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/petsctcdevice.h>
 #if PetscDefined(HAVE_CUDA)
@@ -9,7 +9,7 @@ PetscLogEvent MAT_AIJTCBuild, MAT_AIJTCRefresh;
 
 /* ---- the layout */
 
-static PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *tc)
+PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *tc)
 {
   PetscFunctionBegin;
   tc->valid = PETSC_FALSE;
@@ -403,200 +403,6 @@ static PetscErrorCode MatMultTransposeAdd_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ---- operations in which AIJCUSPARSE compares type names or tables */
-
-static PetscErrorCode MatScale_SeqAIJTC(Mat A, PetscScalar a)
-{
-  PetscFunctionBegin;
-  MatAIJTCCallParent(A, NULL, (*A->ops->scale)(A, a));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* v, or a device copy of its local part if it is a host vector: AIJCUSPARSE leaves device memory behind on those. w takes a reference, NULL for NULL */
-static PetscErrorCode MatAIJTCGetDeviceVec(Mat A, Vec v, PetscBool right, Vec *w)
-{
-  const PetscScalar *from;
-  PetscScalar       *to;
-  PetscBool          device, bound;
-  PetscInt           n;
-
-  PetscFunctionBegin;
-  *w = v;
-  PetscCall(MatAIJTCVecsOnDevice(v, NULL, NULL, &device));
-  PetscCall(MatBoundToCPU(A, &bound));
-  if (!v || device || !MatAIJTCClassOf(A)->cuda || bound) {
-    PetscCall(PetscObjectReference((PetscObject)v));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatCreateVecs(A, right ? w : NULL, right ? NULL : w));
-  PetscCall(VecGetLocalSize(*w, &n));
-  PetscCall(VecGetArrayRead(v, &from));
-  PetscCall(VecGetArrayWrite(*w, &to));
-  PetscCall(PetscArraycpy(to, from, n));
-  PetscCall(VecRestoreArrayWrite(*w, &to));
-  PetscCall(VecRestoreArrayRead(v, &from));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The MPI type calls this on its blocks without their public function, so the state is raised here */
-static PetscErrorCode MatDiagonalScale_SeqAIJTC(Mat A, Vec l, Vec r)
-{
-  Vec ldevice, rdevice;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCGetDeviceVec(A, l, PETSC_FALSE, &ldevice));
-  PetscCall(MatAIJTCGetDeviceVec(A, r, PETSC_TRUE, &rdevice));
-  MatAIJTCCallParent(A, NULL, (*A->ops->diagonalscale)(A, ldevice, rdevice));
-  PetscCall(VecDestroy(&ldevice));
-  PetscCall(VecDestroy(&rdevice));
-  PetscCall(PetscObjectStateIncrease((PetscObject)A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatAXPY_SeqAIJTC(Mat Y, PetscScalar a, Mat X, MatStructure str)
-{
-  PetscFunctionBegin;
-  MatAIJTCCallParent(Y, X, (*Y->ops->axpy)(Y, a, X, str));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatSetOption_SeqAIJTC(Mat A, MatOption o, PetscBool flg)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-
-  PetscFunctionBegin;
-  MatAIJTCCallParent(A, NULL, (*c->parent.setoption)(A, o, flg)); /* also while hashing, when the scope changes nothing */
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* ---- where AIJCUSPARSE is wrong */
-
-#if PetscDefined(HAVE_CUDA)
-/* Its kernel reads row pointers that a matrix with mostly empty rows (compressed-row storage) does not have, and writes the device copy of a host vector: then the host's */
-static PetscErrorCode MatGetDiagonalParent_SeqAIJTC(Mat A, Vec d, const MatAIJTCClass *c, const MatAIJTCClass *host)
-{
-  PetscBool       compressed = PETSC_FALSE, device;
-  const PetscInt *i, *ifull, *j;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCVecsOnDevice(d, NULL, NULL, &device));
-  if (device && A->rmap->n && (A->offloadmask == PETSC_OFFLOAD_BOTH || A->offloadmask == PETSC_OFFLOAD_GPU)) {
-    PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
-    PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &ifull, &j));
-    compressed = (PetscBool)(i != ifull);
-    PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &ifull, &j));
-  }
-  PetscCall((*(compressed || !device ? host : c)->parent.getdiagonal)(A, d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatGetDiagonal_SeqAIJTC(Mat A, Vec d)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  MatAIJTCClass       *host;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCGetClass(AIJTC_SEQ_HOST, &host));
-  MatAIJTCCallParent(A, NULL, MatGetDiagonalParent_SeqAIJTC(A, d, c, host));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent leaves the mask at BOTH, and so forgets on unbinding what the host changed while bound. The device layout is freed while bound. */
-static PetscErrorCode MatBindToCPU_SeqAIJTC(Mat A, PetscBool flg)
-{
-  MatAIJTCClass *c = MatAIJTCClassOf(A);
-  Mat_AIJTC     *tc;
-
-  PetscFunctionBegin;
-  if (!flg && A->offloadmask == PETSC_OFFLOAD_BOTH) A->offloadmask = PETSC_OFFLOAD_CPU;
-  PetscCall((*c->parent.bindtocpu)(A, flg));
-  PetscCall(MatAIJTCGetData(A, &tc));
-  if (flg) PetscCall(MatAIJTCDestroyLayout(tc));
-  PetscCall(MatAIJTCBrand(A, c));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent wrote the host's values and told nobody */
-PetscErrorCode MatAIJTCHostIsNewest(Mat A)
-{
-  PetscFunctionBegin;
-  if (A->offloadmask == PETSC_OFFLOAD_BOTH || A->offloadmask == PETSC_OFFLOAD_GPU) A->offloadmask = PETSC_OFFLOAD_CPU;
-  PetscCall(PetscObjectStateIncrease((PetscObject)A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatTranspose_SeqAIJTC(Mat A, MatReuse reuse, Mat *B)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-
-  PetscFunctionBegin;
-  PetscCall((*c->parent.transpose)(A, reuse, B));
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatAIJTCHostIsNewest(*B));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatLoad_SeqAIJTC(Mat A, PetscViewer viewer)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-
-  PetscFunctionBegin;
-  PetscCall((*c->parent.load)(A, viewer));
-  PetscCall(MatAIJTCHostIsNewest(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Assembly by hash puts the operations back that a matrix had before it was bound to the CPU: bind it again */
-PetscErrorCode MatAIJTCSettleBinding(Mat A)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  PetscBool            bound;
-
-  PetscFunctionBegin;
-  PetscCall(MatBoundToCPU(A, &bound));
-  if (c->cuda && bound && A->ops->mult == c->mine.mult) PetscCall(MatBindToCPU_SeqAIJTC(A, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatAssemblyEnd_SeqAIJTC(Mat A, MatAssemblyType type)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-
-  PetscFunctionBegin;
-  PetscCall((*c->parent.assemblyend)(A, type));
-  PetscCall(MatAIJTCSettleBinding(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent copies the host array as it is, even when the device has newer values */
-static PetscErrorCode MatStoreValues_SeqAIJTC(Mat A)
-{
-  const PetscScalar *a;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJGetArrayRead(A, &a));
-  PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
-  PetscCall((*(PetscErrorCode(*)(Mat))MatAIJTCTheirs(A, "MatStoreValues_C"))(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatRetrieveValues_SeqAIJTC(Mat A)
-{
-  PetscFunctionBegin;
-  PetscCall((*(PetscErrorCode(*)(Mat))MatAIJTCTheirs(A, "MatRetrieveValues_C"))(A));
-  PetscCall(MatAIJTCHostIsNewest(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatSeqAIJCopySubArray_SeqAIJTC(Mat A, PetscInt n, const PetscInt idx[], PetscScalar v[])
-{
-  const auto theirs = (PetscErrorCode(*)(Mat, PetscInt, const PetscInt[], PetscScalar[]))MatAIJTCTheirs(A, "MatSeqAIJCopySubArray_C");
-
-  PetscFunctionBegin;
-  MatAIJTCCallParent(A, NULL, (*theirs)(A, n, idx, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
-
 PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *c)
 {
   struct _MatOps *m = &c->mine;
@@ -606,27 +412,8 @@ PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *c)
   m->multadd          = MatMultAdd_SeqAIJTC;
   m->multtranspose    = MatMultTranspose_SeqAIJTC;
   m->multtransposeadd = MatMultTransposeAdd_SeqAIJTC;
-  m->diagonalscale    = MatDiagonalScale_SeqAIJTC;
-#if PetscDefined(HAVE_CUDA)
-  if (c->cuda) {
-    m->multhermitiantranspose    = c->parent.multhermitiantranspose ? MatMultTranspose_SeqAIJTC : NULL; /* real scalars */
-    m->multhermitiantransposeadd = c->parent.multhermitiantransposeadd ? MatMultTransposeAdd_SeqAIJTC : NULL;
-    m->scale                     = MatScale_SeqAIJTC;
-    m->axpy                      = MatAXPY_SeqAIJTC;
-    m->getdiagonal               = MatGetDiagonal_SeqAIJTC;
-    m->setoption                 = MatSetOption_SeqAIJTC;
-    m->bindtocpu                 = MatBindToCPU_SeqAIJTC;
-    m->assemblyend               = MatAssemblyEnd_SeqAIJTC;
-    m->transpose                 = MatTranspose_SeqAIJTC;
-    m->load                      = MatLoad_SeqAIJTC;
-    c->composed[2]               = {"MatSeqAIJCopySubArray_C", (MatAIJTCFn)MatSeqAIJCopySubArray_SeqAIJTC, NULL};
-    c->composed[3]               = {"MatStoreValues_C", (MatAIJTCFn)MatStoreValues_SeqAIJTC, NULL};
-    c->composed[4]               = {"MatRetrieveValues_C", (MatAIJTCFn)MatRetrieveValues_SeqAIJTC, NULL};
-  }
-#else
-  (void)MatScale_SeqAIJTC;
-  (void)MatAXPY_SeqAIJTC;
-  (void)MatSetOption_SeqAIJTC;
-#endif
+  if (c->parent.multhermitiantranspose) m->multhermitiantranspose = MatMultTranspose_SeqAIJTC; /* real scalars */
+  if (c->parent.multhermitiantransposeadd) m->multhermitiantransposeadd = MatMultTransposeAdd_SeqAIJTC;
+  PetscCall(MatAIJTCSetOps_SeqOther(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
