@@ -66,8 +66,8 @@ run_make() {
   make -f "$PETSC_DIR/gmakefile.test" PETSC_DIR="$PETSC_DIR" PETSC_ARCH="${PETSC_ARCH:-}" TESTSRCDIR="$root" pkgs="tests examples" TESTDIR="$tests" NO_RM=1 \
     CPPFLAGS="-I$root/include" CXXPPFLAGS="-I$root/include" PETSC_TEST_LIB="-Wl,--as-needed -L$(dirname "$PETSCTC_LIB") -lpetsctc \$(PETSC_LIB) -lz" "$@"
 }
+rm -rf "$tests" # a test that is no more would leave its script
 mkdir -p "$tests"
-[ ! -d "$tests" ] || find "$tests" -name 'run*.sh' -delete # of tests that are no more
 run_make print-test gmakesearch=none >/dev/null
 (cd "$tests" && grep -l "^executable='../ex" tests/{mat,ksp}/run*.sh examples/tutorials/run*.sh | sort) >"$tests/scripts.txt"
 programs=$(while read -r script; do sed -n "s#^executable='../\(.*\)'#$(dirname "$script")/\1#p" "$tests/$script"; done <"$tests/scripts.txt" | sort -u)
