@@ -1,23 +1,38 @@
 /*
-   The long / medium / short-row tile layout of MATAIJTC and the launchers of its products. Raw pointers, sizes and a stream: no PETSc object.
-   Every launcher X_CUDA has a host twin X_Host of the same signature and data layout.
+   The layout of MATAIJTC and the launchers that build, refresh and multiply it. Raw pointers, sizes and a stream: no PETSc object.
+   Every launcher X_CUDA has a host twin X_Host of the same signature, data layout and, for builds, the same bytes.
 
-   Layout
-   ------
-   A tile holds 8 x 4 = 32 slots (a value and its column each), slot 4*i + k being row i, nonzero k of the tile: lane l of a warp owns slot l, which is
-   exactly the operand layout of mma.m8n8k4 (lane l holds A[l/4][l%4] and B[l%4][l/4]). The product of a tile's values with the gathered x leaves the row
-   sums on the diagonal of the accumulator. A slot that stands for no matrix entry has column -1, value 0 and permutation -1: x is never read for it, so an
-   Inf or NaN in x does not leak into rows that do not have the entry.
+   Slices and slots
+   ----------------
+   The matrix is cut into slices, each multiplied by one warp. A slice is a run of slots; a slot holds at most one matrix entry a lane (R entries a lane in the kinds with R row
+   groups). What the lanes of a slot stand for is the slice's kind:
 
-   Rows are sorted by decreasing length inside windows of `window` consecutive rows (stable), then dealt into classes:
-     long    more than long_min nonzeros: each row is cut into pieces of at most AIJTC_PIECE_TILES tiles; 32 consecutive nonzeros of the row fill a tile. Every
-             piece leaves a partial sum, partial sums of a row are added in a fixed order
-     medium  short_max < nonzeros <= long_min: slices of 8 rows; a slice has ceil(longest/4) tiles, tile t holding nonzeros 4t..4t+3 of its 8 rows
-     short   1 <= nonzeros <= short_max (short_max <= 4): grouped by width 1, 2 or 4 (3 is padded to 4). A tile row is shared by 4/width matrix rows, so a tile holds 32/width
-             rows: slot s holds entry s % width of the tile's row s / width
-     empty   no nonzero: only the row number is kept
-   rid (the paper's org_rid) maps packed rows to matrix rows, long rows first, then medium (8 per slice, -1 for a missing row), short of width 4, 2, 1 (padded
-   with -1 to whole tiles), then empty.
+     AIJTC_LONG  a piece of one long row      R = 1       slot t, lane l: entry first + 32 t + l of the row
+     AIJTC_TILE  8 R rows, medium             R = rtile   slot t, group r, lane l: entry 4 t + l % 4 of row 8 r + l / 4; R tiles of 8 x 4, the operand layout of mma.m8n8k4
+     AIJTC_ROWS  32 R rows, short             R = rrows   group r, lane l: row 32 r + l; slot t holds entry t of each row, or, in a pattern of offsets, the entry of each row
+                                                          whose column lies base[t] from the row
+
+   Only entries that exist are stored, slot by slot, group by group, lane by lane: mask (t, r) tells which lanes have one, so that the place of lane l's entry in the slice is a
+   count of mask bits. There is no padding, and an entry that does not exist is never multiplied: an Inf or NaN in x stays with the rows that have the entry.
+
+   Pattern. Entry (t, r, l) has column  ref(r, l) + base[t] + delta,  where ref is the lane for a LONG slice and, for the others, the matrix row rounded down to a multiple of bs
+   (the rows of a node of a vector-valued problem share their columns). A slice stores delta in 0, 1, 2 or 4 bytes; 0 bytes: delta is 0 for all.
+   ROWS slices with 0-byte deltas have one slot for each distinct column - ref, ascending; all others take entries in the order of the CSR row. In a row of ascending columns the
+   two orders are the same, and only such slices may use the former: a row's entries are always added in CSR order.
+
+   Values. A slot of a ROWS slice may hold one value for each remainder of the row by bs, a slot of other slices one value, instead of one an entry ("constant"). Stored values
+   have 8 bytes, 4 (every value of the slice is exactly a float), or 1 (an index into dict). All forms are exact.
+
+   slice[] lists LONG pieces, then TILE slices, then ROWS slices (first those of consecutive rows, then those listed in rid).
+
+   Rows
+   ----
+   Group g is the 32 rrows consecutive rows from 32 rrows g. It becomes a ROWS slice of consecutive rows if none of its rows has more than short_max nonzeros and
+   2 (its nonzeros) >= (its longest row) * (its rows). All other rows are sorted by (class, window, decreasing length, number), a window being `window` consecutive rows:
+     long    more than long_min nonzeros     cut into pieces of at most AIJTC_PIECE slots; pieces leave partial sums, added in fixed order
+     medium  more than short_max             TILE slices of 8 rtile rows
+     short   the rest, empty rows too        ROWS slices of 32 rrows rows
+   rid (the paper's org_rid) lists them in that order: long rows from 0, medium from rid_tile, short from rid_rows, the last two padded with -1 to whole slices.
 
    References: Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026;
                Lu, Liu, DASP: specific dense matrix multiply-accumulate units accelerated general sparse matrix-vector multiplication, SC'23.
@@ -25,68 +40,137 @@
 #pragma once
 
 #include <petsctc/private/petsctcimpl.h>
+#include <stdint.h>
 
 enum {
-  AIJTC_TILE_ROWS   = 8,
-  AIJTC_TILE_COLS   = 4,
-  AIJTC_TILE        = AIJTC_TILE_ROWS * AIJTC_TILE_COLS,
-  AIJTC_PIECE_TILES = 32 /* a piece of a long row: at most 1024 nonzeros */
+  AIJTC_LANES     = 32,
+  AIJTC_TILE_ROWS = 8,
+  AIJTC_TILE_COLS = 4,
+  AIJTC_PIECE     = 32, /* slots of a piece of a long row: at most 1024 nonzeros */
+  AIJTC_UNIT      = 16, /* bytes: where slices may start in the streams */
+  AIJTC_MAX_BS    = 8,
+  AIJTC_MAX_DICT  = 256
 };
 
+typedef enum {
+  AIJTC_LONG,
+  AIJTC_TILE,
+  AIJTC_ROWS,
+  AIJTC_KINDS
+} AIJTCKind;
+
+/* AIJTCSlice.form */
+enum {
+  AIJTC_FORM_RID     = 1u << 0, /* rows are rid[row ..], else row, row + 1, .. */
+  AIJTC_FORM_FULL    = 1u << 1, /* every lane of every slot has an entry: no masks are stored */
+  AIJTC_FORM_CONST   = 1u << 2, /* every slot is constant; slot t's values start at t * period; values have 8 bytes */
+  AIJTC_FORM_DELTA   = 4,       /* 2 bits at 4: log2 of the bytes of a delta, plus 1; 0: none */
+  AIJTC_FORM_VALUE   = 6,       /* 2 bits at 6: AIJTC_VALUE_* */
+  AIJTC_VALUE_DOUBLE = 0,
+  AIJTC_VALUE_FLOAT  = 1,
+  AIJTC_VALUE_DICT   = 2
+};
+
+/* Of one slot, in the pattern stream */
 typedef struct {
-  PetscInt long_min;  /* a row with more nonzeros is long */
-  PetscInt short_max; /* a row with at most so many is short; 0..4 */
-  PetscInt window;    /* rows sorted together; 0: all */
+  int32_t  base;
+  uint32_t where; /* number of the entries in the slots before. In a ROWS slice without deltas that is not AIJTC_FORM_CONST: number of the values stored before, and AIJTC_SLOT_CONST if this slot is constant */
+} AIJTCSlot;
+#define AIJTC_SLOT_CONST 0x80000000u
+
+/* A slice in the pattern stream, from byte AIJTC_UNIT * pattern on: AIJTCSlot[slots]; unless FULL, uint32_t mask[slots][R]; zeros up to a multiple of 8; deltas[entries]; zeros up to
+   AIJTC_UNIT. In the value stream, from byte AIJTC_UNIT * value on: values; zeros up to AIJTC_UNIT. */
+typedef struct {
+  uint32_t pattern, value;
+  int32_t  row;     /* first matrix row, or, with AIJTC_FORM_RID, first place in rid */
+  int32_t  first;   /* LONG: the first entry of the piece in its row; else 0 */
+  int32_t  slots;
+  int32_t  entries; /* matrix entries of the slice */
+  int32_t  values;  /* values stored */
+  uint32_t form;
+} AIJTCSlice;
+
+typedef enum {
+  AIJTC_COMPRESS_OFF     = 0, /* 4-byte deltas, 8-byte values */
+  AIJTC_COMPRESS_PATTERN = 1,
+  AIJTC_COMPRESS_VALUE   = 2,
+  AIJTC_COMPRESS_BOTH    = 3
+} AIJTCCompress;
+
+/* PETSC_DECIDE (-1) in a member: chosen from sizes by AIJTCParamsResolve() */
+typedef struct {
+  PetscInt      long_min;     /* a row with more nonzeros is long */
+  PetscInt      short_max;    /* a row with at most so many is short: 0 puts every row into tiles, PETSC_INT_MAX none. long_min >= short_max */
+  PetscInt      window;       /* rows sorted together; 0: all */
+  PetscInt      rrows, rtile; /* 1, 2 or 4; 1 or 4 */
+  PetscInt      bs;           /* 1..AIJTC_MAX_BS */
+  AIJTCCompress compress;
 } AIJTCParams;
 
 /* One layout in one memory space (host or device). All pointers are owned. */
 typedef struct {
-  PetscInt  m, n; /* rows, columns of the matrix */
-  PetscBool cuda; /* memory space of the arrays */
+  PetscInt    m, n; /* rows, columns of the matrix */
+  PetscBool   cuda; /* memory space of the arrays */
+  PetscCount  nnz;
+  AIJTCParams params; /* resolved */
 
-  /* tiles: long pieces, then medium slices, then short of width 4, 2, 1 */
-  PetscCount   ntiles; /* slots = 32 * ntiles */
-  PetscScalar *val;    /* [32 ntiles] */
-  PetscInt    *col;    /* [32 ntiles], -1: no entry */
-  PetscCount  *perm;   /* [32 ntiles], index of the entry in the CSR value array, -1: no entry */
-  PetscCount   nnz;    /* entries */
+  PetscInt    nslices[AIJTC_KINDS];
+  PetscInt    nconsecutive; /* of the ROWS slices, those of consecutive rows */
+  AIJTCSlice *slice;        /* [sum of nslices] */
+  PetscCount  npattern, nvalue; /* bytes of the streams */
+  uint8_t    *pattern, *value;
+  PetscInt    ndict;
+  PetscScalar *dict; /* [AIJTC_MAX_DICT] the first ndict set, ascending by bit pattern as unsigned; NULL if ndict is 0 */
 
-  /* rows */
-  PetscInt  nlong, nmedium, nempty; /* rows of these classes */
-  PetscInt  nshort[3];              /* rows of width 4, 2, 1 */
-  PetscInt  nrid;                   /* length of rid */
+  PetscInt  nlong, nmedium, nshort, nempty; /* rows of these classes; nshort counts rows of consecutive slices with nonzeros too, nempty every empty row */
+  PetscInt  nrid, rid_tile, rid_rows;
   PetscInt *rid;
-  PetscInt  rid_medium, rid_short[3], rid_empty; /* where the classes start in rid; long rows start at 0 */
 
-  /* long */
-  PetscInt     npieces;
-  PetscCount  *piece_tile; /* [npieces + 1] first tile of each piece */
-  PetscInt    *long_piece; /* [nlong + 1] first piece of each long row */
-  PetscScalar *partial;    /* [npieces] work of the CUDA product: the pieces' sums; NULL on the host */
+  PetscInt    *long_piece; /* [nlong + 1] first LONG slice of each long row; NULL if nlong is 0 */
+  PetscScalar *partial;    /* [nslices[AIJTC_LONG]] work of the CUDA product; NULL on the host */
 
-  /* medium */
-  PetscInt    nslices;
-  PetscCount  medium_tile; /* first tile of the first slice: the long rows' tiles end here */
-  PetscCount *slice_tile;  /* [nslices + 1] first tile of each slice (absolute tile numbers) */
-
-  /* short: tiles short_tile[k] .. short_tile[k+1]-1 have width 4, 2, 1 for k = 0, 1, 2 */
-  PetscCount short_tile[4];
+  PetscInt *start; /* [m + 1] the CSR row offsets: a refresh finds the values of a row by them */
 } AIJTCLayout;
 
-/* Builds pattern, row map and permutation in host memory from CSR arrays (i[m+1], j[i[m]]; j need not be sorted; i[0] = 0). Values are left for a refresh. */
-PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_Host(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const AIJTCParams *params, AIJTCLayout *layout);
-/* Copies a host layout (its pattern; values too if they are set) into device memory. On failure `device` holds nothing. */
+static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
+{
+  return layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nslices[AIJTC_ROWS];
+}
+
+/* Replaces every PETSC_DECIDE in params; bs as AIJTCBlockSize found it. docs/layout.md has the rule and its measurements. */
+PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params);
+
+/* The largest b <= AIJTC_MAX_BS such that in 15 of 16 groups of b consecutive rows (from row 0; groups of empty rows and a last incomplete group not counted) all rows have the same number of
+   nonzeros, the same first and the same last column; 1 if there is none, or if there are fewer than 4 groups. Arrays live on host / device. */
+PETSC_INTERN PetscErrorCode AIJTCBlockSize_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCBlockSize_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscTCStream stream);
+
+/* Builds a layout from CSR arrays in its own memory space (i[m + 1], i[0] = 0, j and a of i[m]; j need not be sorted). params resolved. On failure `layout` holds nothing.
+
+   Forms, for a slice of E entries, longest row L (entries a slot for LONG), in compress bits:
+     PATTERN  deltas: the width w in {1, 2, 4} that holds every col - ref - base[t], base[t] being the least col - ref of slot t. ROWS slices whose rows ascend strictly and which have
+              D <= 2 L distinct col - ref take no deltas if D h <= L h + w E, with h = 8, or 8 + 4 R where masks are stored (of each form for itself). LONG slices whose deltas are all 0, and TILE slices likewise, store none.
+              Without the bit: w = 4 and base[t] as above.
+     VALUE    a slot is uniform if entries of equal row remainder by the period (bs in ROWS, 1 else) have the same bits. A slice of uniform slots with slots * period < E is FORM_CONST.
+              Otherwise uniform slots of more than `period` entries of ROWS slices without deltas are constant. Remainders without an entry store 0. Slices that are not FORM_CONST use
+              the dictionary, if all their stored values (constants too) of the whole layout have at most AIJTC_MAX_DICT distinct bit patterns and number at least 4096; else 4-byte values where all values of the slice are exactly floats.
+   An empty slice (no entries) has slots = 0 and form FULL with nothing stored. */
+PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_Host(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_CUDA(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);
+/* Copies a host layout into device memory. On failure `device` holds nothing. For tests and tuning; matrices are built where they live. */
 PETSC_INTERN PetscErrorCode AIJTCLayoutUpload_CUDA(const AIJTCLayout *host, AIJTCLayout *device, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutDownload_CUDA(const AIJTCLayout *device, AIJTCLayout *host, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutDestroy_Host(AIJTCLayout *layout);
 PETSC_INTERN PetscErrorCode AIJTCLayoutDestroy_CUDA(AIJTCLayout *layout);
 /* Bytes of all arrays */
 PETSC_INTERN PetscCount AIJTCLayoutBytes(const AIJTCLayout *layout);
 
-/* val[s] <- a[perm[s]], 0 where perm[s] is -1; a lives where the layout lives */
-PETSC_INTERN PetscErrorCode AIJTCLayoutRefresh_Host(AIJTCLayout *layout, const PetscScalar a[], PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCLayoutRefresh_CUDA(AIJTCLayout *layout, const PetscScalar a[], PetscTCStream stream);
+/* Stores the values of new CSR values a, of the pattern that the layout was built from, in the forms that the slices have. fits: they could hold them all exactly; if not, the
+   layout's values are undefined and it must be built anew. Waits for the device only if a slice has a form that can fail. */
+PETSC_INTERN PetscErrorCode AIJTCLayoutRefresh_Host(AIJTCLayout *layout, const PetscScalar a[], PetscBool *fits, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutRefresh_CUDA(AIJTCLayout *layout, const PetscScalar a[], PetscBool *fits, PetscTCStream stream);
 
-/* z <- A x (y NULL), z <- y + A x. z may be y, never x. tensor: MMA, else CUDA cores on the same tiles (the host twin adds in one order, that of the matrix row, for both). */
+/* z <- A x (y NULL), z <- y + A x. z may be y, never x. tensor: rows of tiles and long rows are summed by MMA, else by CUDA cores (the host twin adds in CSR order for both). */
 PETSC_INTERN PetscErrorCode AIJTCLayoutMult_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMult_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream);
 
