@@ -21,18 +21,22 @@
    two orders are the same, and only such slices may use the former: a row's entries are always added in CSR order.
 
    Values. A slot of a ROWS slice may hold one value for each remainder of the row by bs, a slot of other slices one value, instead of one an entry ("constant"). Stored values
-   have 8 bytes, 4 (every value of the slice is exactly a float), or 1 (an index into dict). All forms are exact.
+   have sizeof(PetscScalar) bytes, 4 (every value of the slice is exactly a float; only where PetscScalar is double), or 1 (an index into dict). All forms are exact.
+   A value v is exactly a float if v == (double)(float)v: a NaN never, -0.0 always. Everywhere else values are compared by their bits.
 
    slice[] lists LONG pieces, then TILE slices, then ROWS slices (first those of consecutive rows, then those listed in rid).
 
    Rows
    ----
    Group g is the 32 rrows consecutive rows from 32 rrows g. It becomes a ROWS slice of consecutive rows if none of its rows has more than short_max nonzeros and
-   2 (its nonzeros) >= (its longest row) * (its rows). All other rows are sorted by (class, window, decreasing length, number), a window being `window` consecutive rows:
+   2 (its nonzeros) >= (its longest row) * (its rows); the last group may have fewer rows, and a group of empty rows is such a slice. All other rows are sorted by
+   (class, window, decreasing length, number), the window of row r being r / window:
      long    more than long_min nonzeros     cut into pieces of at most AIJTC_PIECE slots; pieces leave partial sums, added in fixed order
      medium  more than short_max             TILE slices of 8 rtile rows
      short   the rest, empty rows too        ROWS slices of 32 rrows rows
    rid (the paper's org_rid) lists them in that order: long rows from 0, medium from rid_tile, short from rid_rows, the last two padded with -1 to whole slices.
+   All pieces of long rows, TILE slices and ROWS slices that are not of consecutive rows have AIJTC_FORM_RID; the pieces of a long row have the same place in rid, ascending `first`.
+   A place without row (-1, or beyond the last matrix row) has no entries, so its slice is never FULL unless empty.
 
    References: Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026;
                Lu, Liu, DASP: specific dense matrix multiply-accumulate units accelerated general sparse matrix-vector multiplication, SC'23.
@@ -74,7 +78,7 @@ enum {
 /* Of one slot, in the pattern stream */
 typedef struct {
   int32_t  base;
-  uint32_t where; /* number of the entries in the slots before. In a ROWS slice without deltas that is not AIJTC_FORM_CONST: number of the values stored before, and AIJTC_SLOT_CONST if this slot is constant */
+  uint32_t where; /* number of the entries in the slots before (of AIJTC_FORM_CONST slices too). In a ROWS slice without deltas that is not AIJTC_FORM_CONST: number of the values stored before, and AIJTC_SLOT_CONST if this slot is constant */
 } AIJTCSlot;
 #define AIJTC_SLOT_CONST 0x80000000u
 
@@ -107,7 +111,7 @@ typedef struct {
   AIJTCCompress compress;
 } AIJTCParams;
 
-/* One layout in one memory space (host or device). All pointers are owned. */
+/* One layout in one memory space (host or device). All pointers are owned; those of arrays of no length are NULL. nrid and the entries of a slice are less than 2^31. */
 typedef struct {
   PetscInt    m, n; /* rows, columns of the matrix */
   PetscBool   cuda; /* memory space of the arrays */
@@ -120,7 +124,7 @@ typedef struct {
   PetscCount  npattern, nvalue; /* bytes of the streams */
   uint8_t    *pattern, *value;
   PetscInt    ndict;
-  PetscScalar *dict; /* [AIJTC_MAX_DICT] the first ndict set, ascending by bit pattern as unsigned; NULL if ndict is 0 */
+  PetscScalar *dict; /* [AIJTC_MAX_DICT] the first ndict set, ascending by bit pattern as unsigned, then zeros; NULL if ndict is 0 */
 
   PetscInt  nlong, nmedium, nshort, nempty; /* rows of these classes; nshort counts rows of consecutive slices with nonzeros too, nempty every empty row */
   PetscInt  nrid, rid_tile, rid_rows;
@@ -140,21 +144,22 @@ static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
 /* Replaces every PETSC_DECIDE in params; bs as AIJTCBlockSize found it. docs/layout.md has the rule and its measurements. */
 PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params);
 
-/* The largest b <= AIJTC_MAX_BS such that in 15 of 16 groups of b consecutive rows (from row 0; groups of empty rows and a last incomplete group not counted) all rows have the same number of
-   nonzeros, the same first and the same last column; 1 if there is none, or if there are fewer than 4 groups. Arrays live on host / device. */
+/* The largest b from 2 to AIJTC_MAX_BS such that at least 4 groups of b consecutive rows (from row 0; groups of b empty rows and a last incomplete group not counted) count and in at least
+   15/16 of those all rows have the same number of nonzeros, the same first and the same last column, as they are stored; 1 if there is none. Arrays live on host / device. */
 PETSC_INTERN PetscErrorCode AIJTCBlockSize_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCBlockSize_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscTCStream stream);
 
 /* Builds a layout from CSR arrays in its own memory space (i[m + 1], i[0] = 0, j and a of i[m]; j need not be sorted). params resolved. On failure `layout` holds nothing.
 
    Forms, for a slice of E entries, longest row L (entries a slot for LONG), in compress bits:
-     PATTERN  deltas: the width w in {1, 2, 4} that holds every col - ref - base[t], base[t] being the least col - ref of slot t. ROWS slices whose rows ascend strictly and which have
+     PATTERN  deltas: the least width w in {1, 2, 4} that holds every col - ref - base[t], base[t] being the least col - ref of slot t. ROWS slices whose rows ascend strictly and which have
               D <= 2 L distinct col - ref take no deltas if D h <= L h + w E, with h = 8, or 8 + 4 R where masks are stored (of each form for itself). LONG slices whose deltas are all 0, and TILE slices likewise, store none.
-              Without the bit: w = 4 and base[t] as above.
-     VALUE    a slot is uniform if entries of equal row remainder by the period (bs in ROWS, 1 else) have the same bits. A slice of uniform slots with slots * period < E is FORM_CONST.
+              Without the bit: w = 4 and base[t] as above, in every slice with entries.
+     VALUE    (without the bit: nothing is constant, values are as they are.) A slot is uniform if entries of equal row remainder by the period (bs in ROWS, 1 else) have the same bits. A slice of uniform slots with slots * period < E is FORM_CONST.
               Otherwise uniform slots of more than `period` entries of ROWS slices without deltas are constant. Remainders without an entry store 0. Slices that are not FORM_CONST use
               the dictionary, if all their stored values (constants too) of the whole layout have at most AIJTC_MAX_DICT distinct bit patterns and number at least 4096; else 4-byte values where all values of the slice are exactly floats.
-   An empty slice (no entries) has slots = 0 and form FULL with nothing stored. */
+              FORM_CONST slices have AIJTC_VALUE_DOUBLE, their values do not count for the dictionary. A NaN is no float (the stored values decide, constants' zeros too).
+   An empty slice (no entries) has slots = 0 and form FULL (and FORM_RID where it is one), no deltas, AIJTC_VALUE_DOUBLE, nothing stored; pattern and value are the places reached. */
 PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_Host(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_CUDA(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);
 /* Copies a host layout into device memory. On failure `device` holds nothing. For tests and tuning; matrices are built where they live. */
