@@ -6,6 +6,7 @@
 #     --release X.Y        PETSc's release, default 3.26
 #     --variant release    optimised, with CUDA where nvcc is found (default)
 #     --variant debug      PETSc's debugging checks on, host only
+#     --variant debug-cuda PETSc's debugging checks on, with CUDA (GPU architecture 90 unless --cuda-arch says another)
 #     --variant headers    configured but not built, host only: enough to compile against
 #     --cuda-arch LIST     GPU architectures, default 80,90
 #     --without-cuda       host only though nvcc is there
@@ -13,12 +14,12 @@
 #     --print-env          PETSC_DIR and PETSC_ARCH as shell assignments on standard output, all else on standard error
 #
 # PETSc is kept in ${XDG_CACHE_HOME:-$HOME/.cache}/petsctc, one directory per version and configuration; a build counts only once it is complete.
-# With PETSC_DIR (and PETSC_ARCH) set, that PETSc is checked and used, and nothing is installed; --variant debug and headers still go to the cache.
+# With PETSC_DIR (and PETSC_ARCH) set, that PETSc is checked and used, and nothing is installed; the other variants still go to the cache.
 set -euo pipefail
 
 release=3.26
 variant=release
-cuda_arch=80,90
+cuda_arch=
 want_cuda=1
 may_install=1
 print_env=0
@@ -45,7 +46,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-case $variant in release | debug | headers) ;; *) die "unknown variant '$variant': release, debug or headers" ;; esac
+case $variant in release | debug | debug-cuda | headers) ;; *) die "unknown variant '$variant': release, debug, debug-cuda or headers" ;; esac
 if [ $print_env = 1 ]; then exec 3>&2; else exec 3>&1; fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/petsctc
@@ -181,8 +182,14 @@ configuration() { # -> $arch, $options
     options+=(--with-debugging=1 --with-cuda=0)
     return
   fi
-  options+=(--with-debugging=0 COPTFLAGS=-O2 CXXOPTFLAGS=-O2)
-  local nvcc=
+  local kind=opt nvcc=
+  if [ $variant = debug-cuda ]; then # optimised all the same: the checks are wanted, and libraries small enough to take along
+    kind=debug
+    options+=(--with-debugging=1)
+  else
+    options+=(--with-debugging=0)
+  fi
+  options+=(COPTFLAGS=-O2 CXXOPTFLAGS=-O2)
   if [ $want_cuda = 1 ] && [ $variant != headers ]; then
     local dir
     for dir in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do
@@ -192,9 +199,13 @@ configuration() { # -> $arch, $options
   fi
   if [ -n "$nvcc" ]; then
     export PATH=${nvcc%/*}:$PATH
-    arch=opt-cuda-${cuda_arch//,/-}
+    if [ -z "$cuda_arch" ]; then
+      [ $variant = debug-cuda ] && cuda_arch=90 || cuda_arch=80,90
+    fi
+    arch=$kind-cuda-${cuda_arch//,/-}
     options+=(--with-cuda=1 --with-cuda-arch="$cuda_arch" CUDAOPTFLAGS=-O2)
   else
+    [ $variant != debug-cuda ] || die "variant debug-cuda needs nvcc: set CUDA_HOME, or take --variant debug"
     arch=opt-host
     [ $variant = headers ] && arch=headers-host
     options+=(--with-cuda=0)
