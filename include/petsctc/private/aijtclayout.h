@@ -134,6 +134,8 @@ typedef struct {
   PetscScalar *partial;    /* [nslices[AIJTC_LONG]] work of the CUDA product; NULL on the host */
 
   PetscInt *start; /* [m + 1] the CSR row offsets: a refresh finds the values of a row by them */
+
+  PetscBool exact_always; /* device layouts: every slice stores 8 bytes an entry, so that a refresh fits whatever the values are */
 } AIJTCLayout;
 
 static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
