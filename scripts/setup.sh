@@ -85,6 +85,7 @@ probe() {
   need "no pkg-config" pkg-config command -v pkg-config
   need "no zlib" zlib1g-dev has_header zlib.h
   need "no GoogleTest" libgtest-dev has_header gtest/gtest.h
+  need "no nlohmann JSON" nlohmann-json3-dev has_header nlohmann/json.hpp
   need "no diff" diffutils command -v diff
   need "no xz" xz-utils command -v xz
 }
