@@ -21,11 +21,11 @@
 #define KSPTCBCGS   "tcbcgs"
 
 /*E
-   MatAIJTCMMAType - the arithmetic units that multiply the tiles of a `MATAIJTC`
+   MatAIJTCMMAType - the arithmetic units that multiply the tiles and the long rows of a `MATAIJTC`
 
    Values:
 +  `MAT_AIJTC_MMA_TENSOR` - FP64 Tensor Cores (`mma.m8n8k4`), the default where the device has them
--  `MAT_AIJTC_MMA_CORE`   - CUDA cores, the same tiles
+-  `MAT_AIJTC_MMA_CORE`   - CUDA cores, the same layout
 
    Level: intermediate
 
@@ -36,6 +36,46 @@ typedef enum {
   MAT_AIJTC_MMA_CORE
 } MatAIJTCMMAType;
 PETSC_EXTERN const char *const MatAIJTCMMATypes[];
+
+/*E
+   MatAIJTCFormType - how a `MATAIJTC` deals its rows out to the lanes of a warp
+
+   Values:
++  `MAT_AIJTC_FORM_AUTO` - rows of few nonzeros take a lane each, others go into tiles of 8 rows by 4 nonzeros, very long ones are cut into pieces
+.  `MAT_AIJTC_FORM_TILE` - every row that is not long goes into tiles, the operands of a Tensor Core; only 32 or more consecutive empty rows stay outside
+-  `MAT_AIJTC_FORM_ROW`  - every row that is not long takes a lane
+
+   Level: intermediate
+
+.seealso: `MATAIJTC`, `MatAIJTCSetForm()`, `MatAIJTCSetRowClasses()`
+E*/
+typedef enum {
+  MAT_AIJTC_FORM_AUTO,
+  MAT_AIJTC_FORM_TILE,
+  MAT_AIJTC_FORM_ROW
+} MatAIJTCFormType;
+PETSC_EXTERN const char *const MatAIJTCFormTypes[];
+
+/*E
+   MatAIJTCCompressType - what the layout of a `MATAIJTC` compresses, without loss
+
+   Values:
++  `MAT_AIJTC_COMPRESS_AUTO`    - pattern and values
+.  `MAT_AIJTC_COMPRESS_OFF`     - nothing: columns of 4 bytes, values of 8
+.  `MAT_AIJTC_COMPRESS_PATTERN` - the pattern; values are stored as they are
+-  `MAT_AIJTC_COMPRESS_VALUE`   - the values; columns take 4 bytes
+
+   Level: intermediate
+
+.seealso: `MATAIJTC`, `MatAIJTCSetCompress()`
+E*/
+typedef enum {
+  MAT_AIJTC_COMPRESS_AUTO,
+  MAT_AIJTC_COMPRESS_OFF,
+  MAT_AIJTC_COMPRESS_PATTERN,
+  MAT_AIJTC_COMPRESS_VALUE
+} MatAIJTCCompressType;
+PETSC_EXTERN const char *const MatAIJTCCompressTypes[];
 
 /*E
    MatAIJTCBackendType - where a `MATAIJTC` keeps its layout and computes
@@ -57,20 +97,33 @@ typedef enum {
 PETSC_EXTERN const char *const MatAIJTCBackendTypes[];
 
 /*S
-   MatAIJTCInfo - what the layout of a sequential `MATAIJTC` holds, see `MatAIJTCGetInfo()`
+   MatAIJTCInfo - what the layout of a `MATAIJTC` holds, see `MatAIJTCGetInfo()`
 
    Level: advanced
+
+   Notes:
+   The matrix is cut into slices, each multiplied by one warp. A slice stores its columns as offsets of 0 (none), 1, 2 or 4 bytes, and its values as constants of whole slots, as
+   indices into a dictionary, as floats or as doubles, whichever holds them exactly; slices without nonzeros are in no form's count.
+
+   The layout stores no padding.
 
 .seealso: `MATAIJTC`, `MatAIJTCGetInfo()`
 S*/
 typedef struct {
-  PetscInt   rows_long, rows_medium, rows_short, rows_empty; /* rows in each class */
-  PetscCount slots;                                          /* values stored, padding included */
-  PetscCount padding;                                        /* of them, those that stand for no matrix entry */
-  PetscCount bytes;                                          /* memory of the layout: values, columns, row map, pointers, permutation */
-  PetscInt   builds;                                         /* how often the layout was built from a pattern */
-  PetscInt   refreshes;                                      /* how often only its values were gathered again */
-  PetscBool  cuda;                                           /* it lives on the GPU */
+  PetscCount rows_long, rows_medium, rows_short, rows_empty;                           /* rows in each class */
+  PetscCount slices_long, slices_tile, slices_row;                                     /* pieces of long rows; of tiles; of a row (or several) a lane */
+  PetscCount slices_consecutive;                                                       /* of slices_row, those of consecutive rows */
+  PetscCount offsets_none, offsets_1, offsets_2, offsets_4;                            /* slices by the bytes of a column offset */
+  PetscCount values_constant, values_dictionary, values_float, values_double;          /* slices by the form of their values */
+  PetscCount entries;                                                                  /* nonzeros of the matrix */
+  PetscCount bytes, bytes_pattern, bytes_values;                                       /* memory of the layout; of it columns and masks; values */
+  PetscCount bytes_read;                                                               /* of bytes, what a product reads: all but the row offsets kept for new values */
+  PetscReal  bytes_per_nonzero;                                                        /* bytes_read / entries */
+  PetscInt   long_row, short_row, sort_window, rows_per_lane, tile_groups, block_size; /* what was set or chosen; MPI type: for the diagonal block */
+  PetscInt   builds;                                                                   /* how often the layout was built */
+  PetscInt   refreshes;                                                                /* how often only its values were stored again */
+  PetscBool  values_vary;                                                              /* new values did not fit the compressed ones: values are stored as they are since */
+  PetscBool  cuda;                                                                     /* it lives on the GPU */
 } MatAIJTCInfo;
 
 PETSC_EXTERN PetscErrorCode PetscTCInitialize(void);
@@ -82,6 +135,14 @@ PETSC_EXTERN PetscErrorCode MatCreate_SeqAIJTC(Mat);
 PETSC_EXTERN PetscErrorCode MatCreate_MPIAIJTC(Mat);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetMMA(Mat, MatAIJTCMMAType);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetMMA(Mat, MatAIJTCMMAType *);
+PETSC_EXTERN PetscErrorCode MatAIJTCSetForm(Mat, MatAIJTCFormType);
+PETSC_EXTERN PetscErrorCode MatAIJTCGetForm(Mat, MatAIJTCFormType *);
+PETSC_EXTERN PetscErrorCode MatAIJTCSetCompress(Mat, MatAIJTCCompressType);
+PETSC_EXTERN PetscErrorCode MatAIJTCGetCompress(Mat, MatAIJTCCompressType *);
+PETSC_EXTERN PetscErrorCode MatAIJTCSetRowGroups(Mat, PetscInt, PetscInt);
+PETSC_EXTERN PetscErrorCode MatAIJTCGetRowGroups(Mat, PetscInt *, PetscInt *);
+PETSC_EXTERN PetscErrorCode MatAIJTCSetKeepCSR(Mat, PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCGetKeepCSR(Mat, PetscBool *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetRowClasses(Mat, PetscInt, PetscInt, PetscInt);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetRowClasses(Mat, PetscInt *, PetscInt *, PetscInt *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetCheck(Mat, PetscBool, PetscReal);

@@ -42,11 +42,15 @@ enum {
 };
 
 /* ---- what each matrix carries */
-typedef struct {
-  MatAIJTCMMAType mma;
-  AIJTCParams     params;
-  PetscBool       check; /* compare every product with the parent's */
-  PetscReal       check_rtol;
+typedef struct { /* PETSC_DECIDE: chosen when the layout is built */
+  MatAIJTCMMAType      mma;
+  MatAIJTCFormType     form;
+  MatAIJTCCompressType compress;
+  PetscInt             long_row, short_row, window;
+  PetscInt             rows_per_lane, tile_groups;
+  PetscBool            keep_csr;
+  PetscBool            check; /* compare every product with the parent's */
+  PetscReal            check_rtol;
 } MatAIJTCSettings;
 
 typedef struct {
@@ -56,7 +60,8 @@ typedef struct {
   Mat              address; /* key */
   PetscObjectId    id;
   PetscObjectState nonzerostate, state;
-  AIJTCLayout      layout;
+  PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
+  AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
   PetscInt         builds, refreshes;
 } Mat_AIJTC;
 
@@ -101,10 +106,25 @@ PETSC_INTERN PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
 
-PETSC_INTERN PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *); /* seqaijtc.cxx */
+/* layoutlife.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *);
+PETSC_INTERN PetscErrorCode MatAIJTCUpdateLayout(Mat, const MatAIJTCClass *, Mat_AIJTC *);
+PETSC_INTERN PetscErrorCode MatAIJTCTooLarge(Mat, PetscBool *);
+
+/* seqaijtc.cxx, check.cxx */
+typedef enum {
+  AIJTC_WITH_LAYOUT, /* our kernels */
+  AIJTC_WITH_PARENT, /* the parent's kernels, on the parent's device */
+  AIJTC_WITH_HOST    /* the host parent's kernels: AIJCUSPARSE writes the device copy of a host vector, which nobody reads */
+} MatAIJTCPath;
+PETSC_INTERN PetscErrorCode MatAIJTCParentMult(Mat, const MatAIJTCClass *, MatAIJTCPath, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatAIJTCMultAndCheck(Mat, const MatAIJTCClass *, Mat_AIJTC *, Vec, Vec, Vec, PetscErrorCode (*)(Mat_AIJTC *, Vec, Vec, Vec));
+#define AIJTC_CHECK_RTOL (PetscDefined(USE_REAL_SINGLE) ? 1e-4 : 1e-12)
+
 #if PetscDefined(HAVE_CUDA)
 PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtcops.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
+PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceValues(Mat, const PetscScalar **); /* layoutlife.cxx */
 #endif
 
 /* products.cxx, factors.cxx */
@@ -115,7 +135,9 @@ PETSC_INTERN PetscErrorCode MatAIJTCRegisterFactors(void);
 /* lifecycle.cxx */
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat, MatType, MatReuse, Mat *);
 
-/* aijtc.cxx */
-PETSC_INTERN PetscErrorCode MatView_AIJTC(Mat, PetscViewer);
-PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTC(Mat, PetscOptionItems);
+/* aijtc.cxx, info.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCCheckType(Mat, Mat_AIJTC **);
+PETSC_INTERN PetscErrorCode MatAIJTCSettingsDefault(MatAIJTCSettings *);
 PETSC_INTERN PetscErrorCode MatAIJTCSettingsCopy(Mat, Mat);
+PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTC(Mat, PetscOptionItems);
+PETSC_INTERN PetscErrorCode MatView_AIJTC(Mat, PetscViewer);

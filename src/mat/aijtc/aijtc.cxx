@@ -1,18 +1,44 @@
-/* What a user sees of MATAIJTC: settings, options, information, view, and the manual page. */
+/* What a user sets: settings, options, and the manual page. What the layout then tells is in info.cxx. */
 #include <petsctc/private/aijtcimpl.h> /*I "petsctc.h" I*/
 
-const char *const MatAIJTCMMATypes[] = {"tensor", "core", "MatAIJTCMMAType", "MAT_AIJTC_MMA_", NULL};
+const char *const MatAIJTCMMATypes[]      = {"tensor", "core", "MatAIJTCMMAType", "MAT_AIJTC_MMA_", NULL};
+const char *const MatAIJTCFormTypes[]     = {"auto", "tile", "row", "MatAIJTCFormType", "MAT_AIJTC_FORM_", NULL};
+const char *const MatAIJTCCompressTypes[] = {"auto", "off", "pattern", "value", "MatAIJTCCompressType", "MAT_AIJTC_COMPRESS_", NULL};
+
+PetscErrorCode MatAIJTCSettingsDefault(MatAIJTCSettings *s)
+{
+  PetscFunctionBegin;
+  s->mma           = MAT_AIJTC_MMA_TENSOR;
+  s->form          = MAT_AIJTC_FORM_AUTO;
+  s->compress      = MAT_AIJTC_COMPRESS_AUTO;
+  s->long_row      = PETSC_DECIDE;
+  s->short_row     = PETSC_DECIDE;
+  s->window        = PETSC_DECIDE;
+  s->rows_per_lane = PETSC_DECIDE;
+  s->tile_groups   = PETSC_DECIDE;
+  s->keep_csr      = PETSC_TRUE;
+  s->check         = PETSC_FALSE;
+  s->check_rtol    = AIJTC_CHECK_RTOL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static bool MatAIJTCSameLayout(const MatAIJTCSettings *a, const MatAIJTCSettings *b)
+{
+  return a->form == b->form && a->compress == b->compress && a->long_row == b->long_row && a->short_row == b->short_row && a->window == b->window && a->rows_per_lane == b->rows_per_lane && a->tile_groups == b->tile_groups;
+}
 
 /* Takes over new settings; the layout is built anew, at the next product, if it depends on what changed */
 static PetscErrorCode MatAIJTCSetSettings(Mat A, const MatAIJTCSettings *settings)
 {
-  MatAIJTCClass     *c = MatAIJTCClassOf(A);
-  const AIJTCParams *p = &settings->params;
-  Mat_AIJTC         *tc;
+  MatAIJTCClass *c = MatAIJTCClassOf(A);
+  Mat_AIJTC     *tc;
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCGetData(A, &tc));
-  if (tc->settings.params.long_min != p->long_min || tc->settings.params.short_max != p->short_max || tc->settings.params.window != p->window) tc->valid = PETSC_FALSE;
+  if (!MatAIJTCSameLayout(&tc->settings, settings)) {
+    tc->valid       = PETSC_FALSE;
+    tc->values_vary = PETSC_FALSE;
+  }
   tc->settings = *settings;
   if (c && c->mpi) {
     Mat b[2];
@@ -37,7 +63,7 @@ PetscErrorCode MatAIJTCSettingsCopy(Mat A, Mat B)
 }
 
 /* The matrix' data if it is ours; a clear error if not */
-static PetscErrorCode MatAIJTCCheckType(Mat A, Mat_AIJTC **tc)
+PetscErrorCode MatAIJTCCheckType(Mat A, Mat_AIJTC **tc)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
@@ -47,21 +73,24 @@ static PetscErrorCode MatAIJTCCheckType(Mat A, Mat_AIJTC **tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCCheckParams(Mat A, const AIJTCParams *p)
+static PetscErrorCode MatAIJTCCheckSettings(Mat A, const MatAIJTCSettings *s)
 {
   const MPI_Comm comm = PetscObjectComm((PetscObject)A);
 
   PetscFunctionBegin;
-  PetscCheck(p->short_max >= 0 && p->short_max <= AIJTC_TILE_COLS, comm, PETSC_ERR_ARG_OUTOFRANGE, "Short rows have at most %" PetscInt_FMT " nonzeros, but a tile row holds %d: use a value from 0 to %d (-mat_aijtc_short_row)", p->short_max,
-             AIJTC_TILE_COLS, AIJTC_TILE_COLS);
-  PetscCheck(p->long_min >= p->short_max, comm, PETSC_ERR_ARG_OUTOFRANGE, "Long rows have more than %" PetscInt_FMT " nonzeros, short ones at most %" PetscInt_FMT ": the first must not be the smaller (-mat_aijtc_long_row)", p->long_min,
-             p->short_max);
-  PetscCheck(p->window >= 0, comm, PETSC_ERR_ARG_OUTOFRANGE, "Sorting window of %" PetscInt_FMT " rows: use a positive number, or 0 to sort all rows together (-mat_aijtc_sort_window)", p->window);
+  PetscCheck(s->short_row >= 0 || s->short_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Short rows have at most %" PetscInt_FMT " nonzeros: use a number from 0 on, or PETSC_DECIDE (-mat_aijtc_short_row)", s->short_row);
+  PetscCheck(s->long_row >= 0 || s->long_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Long rows have more than %" PetscInt_FMT " nonzeros: use a number from 0 on, or PETSC_DECIDE (-mat_aijtc_long_row)", s->long_row);
+  PetscCheck(s->long_row >= s->short_row || s->long_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "Long rows have more than %" PetscInt_FMT " nonzeros, short ones at most %" PetscInt_FMT ": the first must not be the smaller (-mat_aijtc_long_row)", s->long_row, s->short_row);
+  PetscCheck(s->window >= 0 || s->window == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Sorting window of %" PetscInt_FMT " rows: use a positive number, 0 to sort all rows together, or PETSC_DECIDE (-mat_aijtc_sort_window)", s->window);
+  PetscCheck(s->rows_per_lane == PETSC_DECIDE || s->rows_per_lane == 1 || s->rows_per_lane == 2 || s->rows_per_lane == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows to a lane: use 1, 2, 4 or PETSC_DECIDE (-mat_aijtc_rows_per_lane)",
+             s->rows_per_lane);
+  PetscCheck(s->tile_groups == PETSC_DECIDE || s->tile_groups == 1 || s->tile_groups == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " groups of 8 rows to a slice of tiles: use 1, 4 or PETSC_DECIDE (-mat_aijtc_tile_groups)", s->tile_groups);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-  MatAIJTCSetMMA - Selects the arithmetic units that multiply the tiles of a `MATAIJTC` matrix
+  MatAIJTCSetMMA - Selects the arithmetic units that multiply the tiles and long rows of a `MATAIJTC` matrix
 
   Logically Collective
 
@@ -75,7 +104,8 @@ static PetscErrorCode MatAIJTCCheckParams(Mat A, const AIJTCParams *p)
   Level: intermediate
 
   Note:
-  Both multiply the same tiles of the same layout; the difference between them is the honest share of the Tensor Cores. On the host the choice has no effect.
+  Both multiply the same layout; the difference between them is the honest share of the Tensor Cores. Rows that take a lane each are multiplied by CUDA cores in both. On the host the
+  choice has no effect.
 
 .seealso: `MATAIJTC`, `MatAIJTCMMAType`, `MatAIJTCGetMMA()`
 @*/
@@ -94,7 +124,7 @@ PetscErrorCode MatAIJTCSetMMA(Mat A, MatAIJTCMMAType mma)
 }
 
 /*@
-  MatAIJTCGetMMA - Gets the arithmetic units that multiply the tiles of a `MATAIJTC` matrix
+  MatAIJTCGetMMA - Gets the arithmetic units that multiply the tiles and long rows of a `MATAIJTC` matrix
 
   Not Collective
 
@@ -120,15 +150,136 @@ PetscErrorCode MatAIJTCGetMMA(Mat A, MatAIJTCMMAType *mma)
 }
 
 /*@
-  MatAIJTCSetRowClasses - Sets the bounds between long, medium and short rows of the tile layout
+  MatAIJTCSetForm - Selects how a `MATAIJTC` matrix deals its rows out to the lanes of a warp
+
+  Logically Collective
+
+  Input Parameters:
++ A    - the matrix, of type `MATAIJTC`
+- form - `MAT_AIJTC_FORM_AUTO`, `MAT_AIJTC_FORM_TILE` or `MAT_AIJTC_FORM_ROW`
+
+  Options Database Key:
+. -mat_aijtc_form (auto|tile|row) - the form
+
+  Level: intermediate
+
+  Note:
+  The layout is built again at the next product. Tiles and single rows do without the `short_row` of `MatAIJTCSetRowClasses()`; rows longer than its `long_row` are cut into pieces in every form.
+
+.seealso: `MATAIJTC`, `MatAIJTCFormType`, `MatAIJTCGetForm()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetMMA()`
+@*/
+PetscErrorCode MatAIJTCSetForm(Mat A, MatAIJTCFormType form)
+{
+  Mat_AIJTC       *tc;
+  MatAIJTCSettings settings;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  PetscCheck(form == MAT_AIJTC_FORM_AUTO || form == MAT_AIJTC_FORM_TILE || form == MAT_AIJTC_FORM_ROW, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "%d is not a MatAIJTCFormType", (int)form);
+  settings      = tc->settings;
+  settings.form = form;
+  PetscCall(MatAIJTCSetSettings(A, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCGetForm - Gets how a `MATAIJTC` matrix deals its rows out to the lanes of a warp
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix, of type `MATAIJTC`
+
+  Output Parameter:
+. form - as set
+
+  Level: intermediate
+
+.seealso: `MATAIJTC`, `MatAIJTCFormType`, `MatAIJTCSetForm()`
+@*/
+PetscErrorCode MatAIJTCGetForm(Mat A, MatAIJTCFormType *form)
+{
+  Mat_AIJTC *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  PetscAssertPointer(form, 2);
+  *form = tc->settings.form;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCSetCompress - Selects what the layout of a `MATAIJTC` matrix compresses, without loss
+
+  Logically Collective
+
+  Input Parameters:
++ A        - the matrix, of type `MATAIJTC`
+- compress - `MAT_AIJTC_COMPRESS_AUTO` (pattern and values), `MAT_AIJTC_COMPRESS_OFF`, `MAT_AIJTC_COMPRESS_PATTERN` or `MAT_AIJTC_COMPRESS_VALUE`
+
+  Options Database Key:
+. -mat_aijtc_compress (auto|off|pattern|value) - what is compressed
+
+  Level: intermediate
+
+  Note:
+  The product is the same to the last bit whatever is compressed, as long as the classes of the rows are the same. The layout is built again at the next product.
+
+  When new values of the same pattern do not fit the compressed ones, the layout is built anew and from then on without compressed values, until the pattern or these settings change.
+
+.seealso: `MATAIJTC`, `MatAIJTCCompressType`, `MatAIJTCGetCompress()`, `MatAIJTCGetInfo()`
+@*/
+PetscErrorCode MatAIJTCSetCompress(Mat A, MatAIJTCCompressType compress)
+{
+  Mat_AIJTC       *tc;
+  MatAIJTCSettings settings;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  PetscCheck(compress == MAT_AIJTC_COMPRESS_AUTO || compress == MAT_AIJTC_COMPRESS_OFF || compress == MAT_AIJTC_COMPRESS_PATTERN || compress == MAT_AIJTC_COMPRESS_VALUE, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE,
+             "%d is not a MatAIJTCCompressType", (int)compress);
+  settings          = tc->settings;
+  settings.compress = compress;
+  PetscCall(MatAIJTCSetSettings(A, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCGetCompress - Gets what the layout of a `MATAIJTC` matrix compresses
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix, of type `MATAIJTC`
+
+  Output Parameter:
+. compress - as set
+
+  Level: intermediate
+
+.seealso: `MATAIJTC`, `MatAIJTCCompressType`, `MatAIJTCSetCompress()`
+@*/
+PetscErrorCode MatAIJTCGetCompress(Mat A, MatAIJTCCompressType *compress)
+{
+  Mat_AIJTC *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  PetscAssertPointer(compress, 2);
+  *compress = tc->settings.compress;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCSetRowClasses - Sets the bounds between long, medium and short rows of the layout of a `MATAIJTC` matrix
 
   Logically Collective
 
   Input Parameters:
 + A           - the matrix, of type `MATAIJTC`
-. long_row    - a row with more nonzeros than this is long: it is cut into pieces that different warps multiply. Default 256
-. short_row   - a row with at most this many nonzeros, from 0 to 4, is short: several share a row of a tile. Default 4
-- sort_window - rows are sorted by length in windows of so many consecutive rows; 0 sorts all rows together. Default 8192
+. long_row    - a row with more nonzeros than this is long: it is cut into pieces that different warps multiply
+. short_row   - a row with at most this many nonzeros is short: it takes one lane; those between are medium and go into tiles of 8 rows by 4 nonzeros
+- sort_window - the rows of slices that are not consecutive are sorted by length in windows of so many consecutive rows; 0 sorts all rows together
 
   Options Database Keys:
 + -mat_aijtc_long_row n    - see `long_row`
@@ -137,10 +288,12 @@ PetscErrorCode MatAIJTCGetMMA(Mat A, MatAIJTCMMAType *mma)
 
   Level: advanced
 
-  Note:
-  The layout is built again at the next product. A small window keeps rows that share entries of x near each other, a large one leaves fewer padded tiles.
+  Notes:
+  `PETSC_DECIDE`, the default of all three, chooses by the sizes of the matrix; `MatAIJTCGetInfo()` tells what was chosen.
 
-.seealso: `MATAIJTC`, `MatAIJTCGetRowClasses()`, `MatAIJTCGetInfo()`
+  The layout is built again at the next product. A small window keeps rows that share entries of x near each other, a large one brings rows of equal length together.
+
+.seealso: `MATAIJTC`, `MatAIJTCGetRowClasses()`, `MatAIJTCSetForm()`, `MatAIJTCGetInfo()`
 @*/
 PetscErrorCode MatAIJTCSetRowClasses(Mat A, PetscInt long_row, PetscInt short_row, PetscInt sort_window)
 {
@@ -149,15 +302,17 @@ PetscErrorCode MatAIJTCSetRowClasses(Mat A, PetscInt long_row, PetscInt short_ro
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCCheckType(A, &tc));
-  settings        = tc->settings;
-  settings.params = {long_row, short_row, sort_window};
-  PetscCall(MatAIJTCCheckParams(A, &settings.params));
+  settings           = tc->settings;
+  settings.long_row  = long_row;
+  settings.short_row = short_row;
+  settings.window    = sort_window;
+  PetscCall(MatAIJTCCheckSettings(A, &settings));
   PetscCall(MatAIJTCSetSettings(A, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-  MatAIJTCGetRowClasses - Gets the bounds between long, medium and short rows of the tile layout
+  MatAIJTCGetRowClasses - Gets the bounds between long, medium and short rows of the layout of a `MATAIJTC` matrix, as set
 
   Not Collective
 
@@ -171,7 +326,10 @@ PetscErrorCode MatAIJTCSetRowClasses(Mat A, PetscInt long_row, PetscInt short_ro
 
   Level: advanced
 
-.seealso: `MATAIJTC`, `MatAIJTCSetRowClasses()`
+  Note:
+  `PETSC_DECIDE` stands for a bound that was not set.
+
+.seealso: `MATAIJTC`, `MatAIJTCSetRowClasses()`, `MatAIJTCGetInfo()`
 @*/
 PetscErrorCode MatAIJTCGetRowClasses(Mat A, PetscInt *long_row, PetscInt *short_row, PetscInt *sort_window)
 {
@@ -179,12 +337,135 @@ PetscErrorCode MatAIJTCGetRowClasses(Mat A, PetscInt *long_row, PetscInt *short_
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCCheckType(A, &tc));
-  if (long_row) *long_row = tc->settings.params.long_min;
-  if (short_row) *short_row = tc->settings.params.short_max;
-  if (sort_window) *sort_window = tc->settings.params.window;
+  if (long_row) *long_row = tc->settings.long_row;
+  if (short_row) *short_row = tc->settings.short_row;
+  if (sort_window) *sort_window = tc->settings.window;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*@
+  MatAIJTCSetRowGroups - Sets how many rows the slices of the layout of a `MATAIJTC` matrix have
+
+  Logically Collective
+
+  Input Parameters:
++ A             - the matrix, of type `MATAIJTC`
+. rows_per_lane - short rows that a lane multiplies at once: 1, 2 or 4
+- tile_groups   - groups of 8 medium rows that a warp multiplies at once: 1 or 4
+
+  Options Database Keys:
++ -mat_aijtc_rows_per_lane n - see `rows_per_lane`
+- -mat_aijtc_tile_groups n   - see `tile_groups`
+
+  Level: developer
+
+  Note:
+  `PETSC_DECIDE`, the default of both, chooses by the sizes of the matrix. The layout is built again at the next product.
+
+.seealso: `MATAIJTC`, `MatAIJTCGetRowGroups()`, `MatAIJTCSetRowClasses()`, `MatAIJTCGetInfo()`
+@*/
+PetscErrorCode MatAIJTCSetRowGroups(Mat A, PetscInt rows_per_lane, PetscInt tile_groups)
+{
+  Mat_AIJTC       *tc;
+  MatAIJTCSettings settings;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  settings               = tc->settings;
+  settings.rows_per_lane = rows_per_lane;
+  settings.tile_groups   = tile_groups;
+  PetscCall(MatAIJTCCheckSettings(A, &settings));
+  PetscCall(MatAIJTCSetSettings(A, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCGetRowGroups - Gets how many rows the slices of the layout of a `MATAIJTC` matrix have, as set
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix, of type `MATAIJTC`
+
+  Output Parameters:
++ rows_per_lane - short rows of a lane (`NULL` if not wanted)
+- tile_groups   - groups of 8 medium rows of a warp (`NULL` if not wanted)
+
+  Level: developer
+
+.seealso: `MATAIJTC`, `MatAIJTCSetRowGroups()`, `MatAIJTCGetInfo()`
+@*/
+PetscErrorCode MatAIJTCGetRowGroups(Mat A, PetscInt *rows_per_lane, PetscInt *tile_groups)
+{
+  Mat_AIJTC *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  if (rows_per_lane) *rows_per_lane = tc->settings.rows_per_lane;
+  if (tile_groups) *tile_groups = tc->settings.tile_groups;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCSetKeepCSR - Tells whether the parent type's device arrays stay beside the layout of a `MATAIJTC` matrix
+
+  Logically Collective
+
+  Input Parameters:
++ A    - the matrix, of type `MATAIJTC`
+- keep - `PETSC_FALSE` to free them when the layout is built and the host has the values
+
+  Options Database Key:
+. -mat_aijtc_keep_csr (true|false) - keep them
+
+  Level: advanced
+
+  Notes:
+  Takes effect after the next product that builds or refreshes the layout. Every operation still works: one that needs the arrays, such as a transposed product or new values, has them copied
+  from the host again, and they stay until the layout is built or refreshed again. So this saves memory where the matrix stays as it is, and costs time where it does not.
+
+  Arrays of which the host has no copy, as after `MatSetValuesCOO()` on the device, stay. On the host backend this has no effect, as there are no device arrays.
+
+.seealso: `MATAIJTC`, `MatAIJTCGetKeepCSR()`, `MatAIJTCGetInfo()`
+@*/
+PetscErrorCode MatAIJTCSetKeepCSR(Mat A, PetscBool keep)
+{
+  Mat_AIJTC       *tc;
+  MatAIJTCSettings settings;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  settings          = tc->settings;
+  settings.keep_csr = keep;
+  PetscCall(MatAIJTCSetSettings(A, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCGetKeepCSR - Gets whether the parent type's device arrays stay beside the layout of a `MATAIJTC` matrix
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix, of type `MATAIJTC`
+
+  Output Parameter:
+. keep - as set
+
+  Level: advanced
+
+.seealso: `MATAIJTC`, `MatAIJTCSetKeepCSR()`
+@*/
+PetscErrorCode MatAIJTCGetKeepCSR(Mat A, PetscBool *keep)
+{
+  Mat_AIJTC *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  PetscAssertPointer(keep, 2);
+  *keep = tc->settings.keep_csr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 /*@
   MatAIJTCSetCheck - Compares every product of a `MATAIJTC` matrix with the same product by its parent type, and errors on a difference
 
@@ -193,7 +474,7 @@ PetscErrorCode MatAIJTCGetRowClasses(Mat A, PetscInt *long_row, PetscInt *short_
   Input Parameters:
 + A    - the matrix, of type `MATAIJTC`
 . flg  - compare or not
-- rtol - allowed difference in an entry, relative to ||A||_F ||x||_2 (plus the entry that is added to); `PETSC_DEFAULT` for 1e-12
+- rtol - allowed difference in an entry, relative to ||A||_F ||x||_2 (plus the entry that is added to); `PETSC_DEFAULT` for 1e-12 (1e-4 in single precision)
 
   Options Database Keys:
 + -mat_aijtc_check (true|false) - compare every product
@@ -213,68 +494,12 @@ PetscErrorCode MatAIJTCSetCheck(Mat A, PetscBool flg, PetscReal rtol)
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCCheckType(A, &tc));
-  if (rtol == (PetscReal)PETSC_DEFAULT) rtol = 1e-12;
+  if (rtol == (PetscReal)PETSC_DEFAULT) rtol = AIJTC_CHECK_RTOL;
   PetscCheck(rtol >= 0.0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "Allowed difference %g must not be negative", (double)rtol);
   settings            = tc->settings;
   settings.check      = flg;
   settings.check_rtol = rtol;
   PetscCall(MatAIJTCSetSettings(A, &settings));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static void MatAIJTCAddInfo(const Mat_AIJTC *tc, MatAIJTCInfo *info)
-{
-  const AIJTCLayout *l = &tc->layout;
-
-  info->builds += tc->builds;
-  info->refreshes += tc->refreshes;
-  if (!tc->valid) return;
-  info->rows_long += l->nlong;
-  info->rows_medium += l->nmedium;
-  info->rows_short += l->nshort[0] + l->nshort[1] + l->nshort[2];
-  info->rows_empty += l->nempty;
-  info->slots += AIJTC_TILE * l->ntiles;
-  info->padding += AIJTC_TILE * l->ntiles - l->nnz;
-  info->bytes += AIJTCLayoutBytes(l);
-  if (l->cuda) info->cuda = PETSC_TRUE;
-}
-
-/*@
-  MatAIJTCGetInfo - Tells what the tile layout of a `MATAIJTC` matrix holds and how often it was built
-
-  Not Collective
-
-  Input Parameter:
-. A - the matrix, of type `MATAIJTC`
-
-  Output Parameter:
-. info - rows of each class, slots and padding, bytes, builds and refreshes, of this process' part; both blocks added for the MPI type (a row counts once in each)
-
-  Level: advanced
-
-  Note:
-  The layout is built at the first product; before that, and when pattern or values have changed since the last product, rows and slots may be zero or stale by that change.
-
-.seealso: `MATAIJTC`, `MatAIJTCInfo`
-@*/
-PetscErrorCode MatAIJTCGetInfo(Mat A, MatAIJTCInfo *info)
-{
-  Mat_AIJTC *tc;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCCheckType(A, &tc));
-  PetscAssertPointer(info, 2);
-  PetscCall(PetscMemzero(info, sizeof(*info)));
-  if (MatAIJTCClassOf(A)->mpi) {
-    Mat b[2];
-
-    PetscCall(MatAIJTCGetBlocks(A, b));
-    for (Mat B : b) {
-      if (!MatAIJTCClassOf(B)) continue;
-      PetscCall(MatAIJTCGetData(B, &tc));
-      MatAIJTCAddInfo(tc, info);
-    }
-  } else MatAIJTCAddInfo(tc, info);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -294,62 +519,43 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
   PetscCall(PetscOptionsEnum("-mat_aijtc_backend", "Where to compute, read when the type is set", "MATAIJTC", MatAIJTCBackendTypes, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   PetscCheck(!set || backend == MAT_AIJTC_BACKEND_AUTO || (backend == MAT_AIJTC_BACKEND_CUDA) == (c->cuda == PETSC_TRUE), PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE,
              "-mat_aijtc_backend %s for a matrix that already computes on the %s: set the options prefix before the type", MatAIJTCBackendTypes[backend], c->cuda ? "GPU" : "host");
-  PetscCall(PetscOptionsEnum("-mat_aijtc_mma", "Arithmetic units that multiply the tiles", "MatAIJTCSetMMA", MatAIJTCMMATypes, (PetscEnum)s.mma, (PetscEnum *)&s.mma, NULL));
-  PetscCall(PetscOptionsInt("-mat_aijtc_long_row", "Rows with more nonzeros are long", "MatAIJTCSetRowClasses", s.params.long_min, &s.params.long_min, NULL));
-  PetscCall(PetscOptionsInt("-mat_aijtc_short_row", "Rows with at most so many nonzeros are short", "MatAIJTCSetRowClasses", s.params.short_max, &s.params.short_max, NULL));
-  PetscCall(PetscOptionsInt("-mat_aijtc_sort_window", "Rows sorted by length together, 0 for all", "MatAIJTCSetRowClasses", s.params.window, &s.params.window, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtc_mma", "Arithmetic units that multiply tiles and long rows", "MatAIJTCSetMMA", MatAIJTCMMATypes, (PetscEnum)s.mma, (PetscEnum *)&s.mma, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtc_form", "How rows are dealt out to lanes", "MatAIJTCSetForm", MatAIJTCFormTypes, (PetscEnum)s.form, (PetscEnum *)&s.form, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtc_compress", "What is compressed without loss", "MatAIJTCSetCompress", MatAIJTCCompressTypes, (PetscEnum)s.compress, (PetscEnum *)&s.compress, NULL));
+  PetscCall(PetscOptionsInt("-mat_aijtc_long_row", "Rows with more nonzeros are long", "MatAIJTCSetRowClasses", s.long_row, &s.long_row, NULL));
+  PetscCall(PetscOptionsInt("-mat_aijtc_short_row", "Rows with at most so many nonzeros are short", "MatAIJTCSetRowClasses", s.short_row, &s.short_row, NULL));
+  PetscCall(PetscOptionsInt("-mat_aijtc_sort_window", "Rows sorted by length together, 0 for all", "MatAIJTCSetRowClasses", s.window, &s.window, NULL));
+  PetscCall(PetscOptionsInt("-mat_aijtc_rows_per_lane", "Short rows of a lane: 1, 2 or 4", "MatAIJTCSetRowGroups", s.rows_per_lane, &s.rows_per_lane, NULL));
+  PetscCall(PetscOptionsInt("-mat_aijtc_tile_groups", "Groups of 8 medium rows of a warp: 1 or 4", "MatAIJTCSetRowGroups", s.tile_groups, &s.tile_groups, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtc_keep_csr", "Keep the parent's device arrays beside the layout", "MatAIJTCSetKeepCSR", s.keep_csr, &s.keep_csr, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtc_check", "Compare every product with the parent type's", "MatAIJTCSetCheck", s.check, &s.check, NULL));
   PetscCall(PetscOptionsReal("-mat_aijtc_check_rtol", "Allowed difference, relative to ||A||_F ||x||_2", "MatAIJTCSetCheck", s.check_rtol, &s.check_rtol, NULL));
   PetscOptionsHeadEnd();
-  PetscCall(MatAIJTCCheckParams(A, &s.params));
+  PetscCall(MatAIJTCCheckSettings(A, &s));
   PetscCall(MatAIJTCSetSettings(A, &s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Only for ASCII_INFO_DETAIL, so that every other view of a matrix is the parent's to the letter */
-PetscErrorCode MatView_AIJTC(Mat A, PetscViewer viewer)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  PetscViewerFormat    format;
-  PetscBool            ascii;
-  Mat_AIJTC           *tc;
-  MatAIJTCInfo         info;
-  PetscInt64           n[8];
-
-  PetscFunctionBegin;
-  PetscCall((*c->parent.view)(A, viewer));
-  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
-  PetscCall(PetscViewerGetFormat(viewer, &format));
-  if (!ascii || format != PETSC_VIEWER_ASCII_INFO_DETAIL) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatAIJTCGetData(A, &tc));
-  PetscCall(MatAIJTCGetInfo(A, &info));
-  n[0] = info.rows_long, n[1] = info.rows_medium, n[2] = info.rows_short, n[3] = info.rows_empty;
-  n[4] = info.slots, n[5] = info.padding, n[6] = info.bytes, n[7] = info.builds;
-  PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, n, 8, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  tile layout on the %s, products by %s\n", c->cuda ? "GPU" : "host", c->cuda ? MatAIJTCMMATypes[tc->settings.mma] : "the host twin"));
-  if (!n[7]) PetscCall(PetscViewerASCIIPrintf(viewer, "    not built yet: no product has asked for it\n"));
-  else {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "    rows: long=%" PetscInt64_FMT ", medium=%" PetscInt64_FMT ", short=%" PetscInt64_FMT ", empty=%" PetscInt64_FMT "%s\n", n[0], n[1], n[2], n[3], c->mpi ? " (of both blocks)" : ""));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "    slots=%" PetscInt64_FMT ", of them padding=%" PetscInt64_FMT ", bytes=%" PetscInt64_FMT "\n", n[4], n[5], n[6]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /*MC
-   MATAIJTC - "aijtc" - sparse matrices whose `MatMult()` runs on a tile layout for FP64 Tensor Cores: rows sorted by length into long, medium and short ones, packed into
-   tiles of 8 rows by 4 nonzeros {cite} Lu, Yuan, Yang, Liu 2026; DASP, Lu and Liu 2023.
+   MATAIJTC - "aijtc" - sparse matrices whose `MatMult()` runs on a compressed layout for the GPU: rows of few nonzeros take a lane each, longer ones go into tiles of 8 rows by 4
+   nonzeros for FP64 Tensor Cores, very long ones are cut into pieces {cite} Lu, Yuan, Yang, Liu 2026; DASP, Lu and Liu 2023.
 
    This type is `MATSEQAIJTC` for one process and `MATMPIAIJTC` for several.
 
    Options Database Keys:
-+  -mat_type aijtc                        - sets the type during `MatSetFromOptions()`
-.  -mat_aijtc_backend (auto|cuda|host)    - where to compute; auto (the default) takes the GPU when PETSc has CUDA and a device is usable on every process of the matrix
-.  -mat_aijtc_mma (tensor|core)           - Tensor Cores (the default) or CUDA cores, on the same tiles
-.  -mat_aijtc_long_row n                  - rows with more nonzeros are long (256)
-.  -mat_aijtc_short_row n                 - rows with at most so many nonzeros are short (4)
-.  -mat_aijtc_sort_window n               - rows sorted by length together (8192; 0 for all)
-.  -mat_aijtc_check (true|false)          - compares every product with the parent type's
--  -mat_aijtc_check_rtol rtol             - the difference it allows (1e-12)
++  -mat_type aijtc                              - sets the type during `MatSetFromOptions()`
+.  -mat_aijtc_backend (auto|cuda|host)          - where to compute; auto (the default) takes the GPU when PETSc has CUDA and a device is usable on every process of the matrix
+.  -mat_aijtc_form (auto|tile|row)              - how rows are dealt out to lanes: by length (the default), all in tiles, each to a lane
+.  -mat_aijtc_compress (auto|off|pattern|value) - what is compressed, without loss: pattern and values (the default), nothing, or one of them
+.  -mat_aijtc_mma (tensor|core)                 - Tensor Cores (the default) or CUDA cores for tiles and long rows
+.  -mat_aijtc_long_row n                        - rows with more nonzeros are long (by default chosen by size, as the next four)
+.  -mat_aijtc_short_row n                       - rows with at most so many nonzeros are short
+.  -mat_aijtc_sort_window n                     - rows sorted by length together (0 for all)
+.  -mat_aijtc_rows_per_lane (1|2|4)             - short rows that a lane multiplies at once
+.  -mat_aijtc_tile_groups (1|4)                 - groups of 8 medium rows that a warp multiplies at once
+.  -mat_aijtc_keep_csr (true|false)             - keep the parent's device arrays beside the layout (the default)
+.  -mat_aijtc_check (true|false)                - compares every product with the parent type's
+-  -mat_aijtc_check_rtol rtol                   - the difference it allows (1e-12)
 
    Level: beginner
 
@@ -357,8 +563,10 @@ PetscErrorCode MatView_AIJTC(Mat A, PetscViewer viewer)
    The type inherits from `MATAIJCUSPARSE`, or from `MATAIJ` where no GPU is usable; every operation of theirs works, and where AIJCUSPARSE is known to be wrong (host vectors,
    diagonal of a matrix with mostly empty rows, values changed while bound to the CPU or retrieved, first triple product after values set on the device) this type is right.
 
-   The layout is built at the first product and again only when the nonzero pattern changed; new values in the same pattern are gathered into it. It is kept beside PETSc's
-   own arrays: `MatView()` with `PETSC_VIEWER_ASCII_INFO_DETAIL` tells its size.
+   The layout is built at the first product, on the GPU from the parent's device arrays, and again when the nonzero pattern changed or new values do not fit their compressed form; other
+   new values are stored into it. It is kept beside PETSc's own arrays. `MatView()` with `PETSC_VIEWER_ASCII_INFO_DETAIL` tells its size and what was chosen.
+
+   A local matrix of 2^31 or more rows or columns is multiplied by the parent type.
 
    Values written through the pointers of `MatSeqAIJGetCSRAndMemType()` are seen only after `PetscObjectStateIncrease()`, as that function does not raise the state. All products of a
    matrix are to be made in one device context.
@@ -366,7 +574,7 @@ PetscErrorCode MatView_AIJTC(Mat A, PetscViewer viewer)
    An assembled `MATAIJCUSPARSE` must be converted, not re-typed: `MatConvert(A, MATAIJTC, MAT_INPLACE_MATRIX, &A)`; `MatSetType()` on it discards the values, as between any two
    types of which neither name begins with the other's.
 
-.seealso: [](ch_matrices), `MATAIJ`, `MATAIJCUSPARSE`, `MatAIJTCSetMMA()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetCheck()`, `MatAIJTCGetInfo()`, `KSPTCCG`, `KSPTCBCGS`
+.seealso: [](ch_matrices), `MATAIJ`, `MATAIJCUSPARSE`, `MatAIJTCSetForm()`, `MatAIJTCSetCompress()`, `MatAIJTCSetMMA()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetKeepCSR()`, `MatAIJTCSetCheck()`, `MatAIJTCGetInfo()`, `KSPTCCG`, `KSPTCBCGS`
 M*/
 
 /*MC

@@ -96,10 +96,7 @@ PetscErrorCode MatAIJTCGetData(Mat A, Mat_AIJTC **tc)
   PetscCall(PetscObjectContainerQuery((PetscObject)A, AIJTC_CONTAINER, tc));
   if (!*tc) {
     PetscCall(PetscNew(tc));
-    (*tc)->settings = {
-      MAT_AIJTC_MMA_TENSOR, {256, 4, 8192},
-       PETSC_FALSE, 1e-12
-    };
+    PetscCall(MatAIJTCSettingsDefault(&(*tc)->settings));
     PetscCall(PetscObjectContainerCompose((PetscObject)A, AIJTC_CONTAINER, *tc, Mat_AIJTCDestroy));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,137 +1,9 @@
-/* The sequential type: products with the tile layout, and the layout's life. */
+/* Products of the sequential type: by the layout, or by the parent where the layout cannot be used. */
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/petsctcdevice.h>
 #if PetscDefined(HAVE_CUDA)
   #include <petscdevice_cuda.h>
 #endif
-
-PetscLogEvent MAT_AIJTCBuild, MAT_AIJTCRefresh;
-
-/* ---- the layout */
-
-PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *tc)
-{
-  PetscFunctionBegin;
-  tc->valid = PETSC_FALSE;
-#if PetscDefined(HAVE_CUDA)
-  if (tc->layout.cuda) PetscCall(AIJTCLayoutDestroy_CUDA(&tc->layout));
-#endif
-  PetscCall(AIJTCLayoutDestroy_Host(&tc->layout));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatAIJTCBuildLayout(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc)
-{
-  const PetscInt *i, *j;
-  PetscInt        m;
-  PetscBool       done;
-
-  PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(MAT_AIJTCBuild, A, 0, 0, 0));
-  PetscCall(MatAIJTCDestroyLayout(tc));
-  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
-  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Matrix of type %s gives no row structure", ((PetscObject)A)->type_name);
-  PetscCall(AIJTCLayoutBuild_Host(A->rmap->n, A->cmap->n, i, j, &tc->settings.params, &tc->layout));
-  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
-#if PetscDefined(HAVE_CUDA)
-  if (c->cuda) {
-    AIJTCLayout  host = tc->layout;
-    cudaStream_t stream;
-
-    PetscCall(PetscMemzero(&tc->layout, sizeof(tc->layout)));
-    PetscCall(PetscGetCurrentCUDAStream(&stream));
-    PetscErrorCode ierr = AIJTCLayoutUpload_CUDA(&host, &tc->layout, stream);
-    PetscCall(AIJTCLayoutDestroy_Host(&host));
-    PetscCall(ierr);
-    PetscCall(PetscLogCpuToGpu((PetscLogDouble)AIJTCLayoutBytes(&tc->layout)));
-  }
-#else
-  (void)c;
-#endif
-  tc->builds++;
-  petsctc_counts.builds++;
-  PetscCall(PetscLogEventEnd(MAT_AIJTCBuild, A, 0, 0, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-#if PetscDefined(HAVE_CUDA)
-/* The parent's device values, brought up to date. Only the copy to the device looks at the type name, so the scope is entered for that alone. */
-static PetscErrorCode MatAIJTCGetDeviceValues(Mat A, const PetscScalar **a)
-{
-  const PetscInt *i, *j;
-  PetscScalar    *values;
-  PetscMemType    mtype;
-
-  PetscFunctionBegin;
-  if (A->offloadmask == PETSC_OFFLOAD_CPU || A->offloadmask == PETSC_OFFLOAD_UNALLOCATED) MatAIJTCCallParent(A, NULL, MatSeqAIJGetCSRAndMemType(A, &i, &j, &values, &mtype));
-  else PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &values, &mtype));
-  PetscCheck(PetscMemTypeDevice(mtype), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The parent's values are not on the device");
-  *a = values;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
-
-/* Copies the matrix' values into the layout's slots, from where the parent keeps them */
-static PetscErrorCode MatAIJTCRefreshValues(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc)
-{
-  const PetscScalar *a = NULL;
-
-  PetscFunctionBegin;
-  if (!tc->layout.nnz) PetscFunctionReturn(PETSC_SUCCESS); /* nothing to copy, and the parent may not even have arrays */
-  PetscCall(PetscLogEventBegin(MAT_AIJTCRefresh, A, 0, 0, 0));
-  if (c->cuda) {
-#if PetscDefined(HAVE_CUDA)
-    cudaStream_t stream;
-
-    PetscCall(MatAIJTCGetDeviceValues(A, &a));
-    PetscCall(PetscGetCurrentCUDAStream(&stream));
-    PetscCall(AIJTCLayoutRefresh_CUDA(&tc->layout, a, stream));
-#endif
-  } else {
-    PetscCall(MatSeqAIJGetArrayRead(A, &a));
-    PetscCall(AIJTCLayoutRefresh_Host(&tc->layout, a, NULL));
-    PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
-  }
-  PetscCall(PetscLogEventEnd(MAT_AIJTCRefresh, A, 0, 0, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-   The layout stands for the matrix while the key holds: the object's id and address and the states of its pattern and values. MatHeaderMerge() gives a matrix the id of the other, and
-   MatHeaderReplace() gives the other's contents, container and id another address: so both are needed. Called at every product; must not change the state of the matrix, by which
-   KSPSetUp() knows a matrix that changed.
-*/
-static PetscErrorCode MatAIJTCUpdateLayout(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc)
-{
-  const PetscObjectState state   = ((PetscObject)A)->state;
-  const PetscObjectId    id      = ((PetscObject)A)->id;
-  const PetscBool        pattern = (PetscBool)(tc->valid && tc->address == A && tc->id == id && tc->nonzerostate == A->nonzerostate);
-
-  PetscFunctionBegin;
-  if (pattern && tc->state == state) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!pattern) PetscCall(MatAIJTCBuildLayout(A, c, tc));
-  tc->valid = PETSC_FALSE; /* should the refresh fail */
-  PetscCall(MatAIJTCRefreshValues(A, c, tc));
-  if (pattern) {
-    tc->refreshes++;
-    petsctc_counts.refreshes++;
-  }
-  PetscCheck(state == ((PetscObject)A)->state, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Building the layout changed the state of the matrix");
-  tc->valid        = PETSC_TRUE;
-  tc->address      = A;
-  tc->id           = id;
-  tc->nonzerostate = A->nonzerostate;
-  tc->state        = state;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* ---- products */
-
-typedef enum {
-  AIJTC_WITH_LAYOUT, /* the tile kernels */
-  AIJTC_WITH_PARENT, /* the parent's kernels, on the parent's device */
-  AIJTC_WITH_HOST    /* the host parent's kernels: AIJCUSPARSE writes the device copy of a host vector, which nobody reads */
-} MatAIJTCPath;
 
 static PetscErrorCode MatAIJTCVecsOnDevice(Vec x, Vec y, Vec z, PetscBool *device)
 {
@@ -147,10 +19,11 @@ static PetscErrorCode MatAIJTCVecsOnDevice(Vec x, Vec y, Vec z, PetscBool *devic
 
 static PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, Vec y, Vec z, MatAIJTCPath *path)
 {
-  PetscBool device, bound;
+  PetscBool device, bound, large;
 
   PetscFunctionBegin;
-  *path = A->structure_only ? AIJTC_WITH_PARENT : AIJTC_WITH_LAYOUT;
+  PetscCall(MatAIJTCTooLarge(A, &large));
+  *path = A->structure_only || large ? AIJTC_WITH_PARENT : AIJTC_WITH_LAYOUT;
   if (c->cuda) {
     PetscCall(MatAIJTCVecsOnDevice(x, y, z, &device));
     PetscCall(MatBoundToCPU(A, &bound));
@@ -196,9 +69,11 @@ static PetscErrorCode MatAIJTCParentOps(Mat A, const MatAIJTCClass *c, MatAIJTCP
 }
 
 #if PetscDefined(HAVE_CUDA)
+/* A matrix without nonzeros has no layout. Its vectors are handled by array: a block of an MPI matrix is multiplied with parallel vectors, by some processes only */
 static PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *tc, Vec x, Vec y, Vec z)
 {
   const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
+  const size_t       bytes  = tc->layout.m * sizeof(PetscScalar);
   const PetscScalar *xa, *ya = NULL;
   PetscScalar       *za;
   cudaStream_t       stream;
@@ -212,7 +87,9 @@ static PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *tc, Vec x, Vec y, Vec
     ya = za;
   } else PetscCall(VecCUDAGetArrayWrite(z, &za));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(AIJTCLayoutMult_CUDA(&tc->layout, tensor, xa, ya, za, stream));
+  if (tc->layout.nnz) PetscCall(AIJTCLayoutMult_CUDA(&tc->layout, tensor, xa, ya, za, stream));
+  else if (ya && ya != za) PetscCallCUDA(cudaMemcpyAsync(za, ya, bytes, cudaMemcpyDeviceToDevice, stream));
+  else if (!ya && bytes) PetscCallCUDA(cudaMemsetAsync(za, 0, bytes, stream));
   PetscCall(PetscLogGpuTimeEnd());
   if (y == z) PetscCall(VecCUDARestoreArray(z, &za));
   else PetscCall(VecCUDARestoreArrayWrite(z, &za));
@@ -236,7 +113,9 @@ static PetscErrorCode MatAIJTCLayoutMult_Host(Mat_AIJTC *tc, Vec x, Vec y, Vec z
     PetscCall(VecGetArray(z, &za));
     ya = za;
   } else PetscCall(VecGetArrayWrite(z, &za));
-  PetscCall(AIJTCLayoutMult_Host(&tc->layout, tensor, xa, ya, za, NULL));
+  if (tc->layout.nnz) PetscCall(AIJTCLayoutMult_Host(&tc->layout, tensor, xa, ya, za, NULL));
+  else if (ya && ya != za) PetscCall(PetscArraycpy(za, ya, tc->layout.m));
+  else if (!ya) PetscCall(PetscArrayzero(za, tc->layout.m));
   if (y == z) PetscCall(VecRestoreArray(z, &za));
   else PetscCall(VecRestoreArrayWrite(z, &za));
   if (y && y != z) PetscCall(VecRestoreArrayRead(y, &ya));
@@ -246,7 +125,7 @@ static PetscErrorCode MatAIJTCLayoutMult_Host(Mat_AIJTC *tc, Vec x, Vec y, Vec z
 }
 
 /* A product by the parent type: z <- A x, or z <- y + A x if y is given */
-static PetscErrorCode MatAIJTCParentMult(Mat A, const MatAIJTCClass *c, MatAIJTCPath path, Vec x, Vec y, Vec z)
+PetscErrorCode MatAIJTCParentMult(Mat A, const MatAIJTCClass *c, MatAIJTCPath path, Vec x, Vec y, Vec z)
 {
   const struct _MatOps *ops = NULL;
 
@@ -254,79 +133,6 @@ static PetscErrorCode MatAIJTCParentMult(Mat A, const MatAIJTCClass *c, MatAIJTC
   PetscCall(MatAIJTCParentOps(A, c, path, &ops));
   if (y) PetscCall((*ops->multadd)(A, x, y, z));
   else PetscCall((*ops->mult)(A, x, z));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* ||x||_2 of the local part: a block of an MPI matrix is multiplied with the parallel vector itself */
-static PetscErrorCode VecNormLocalPart(Vec x, PetscReal *norm)
-{
-  const PetscScalar *a;
-  PetscInt           n;
-
-  PetscFunctionBegin;
-  *norm = 0.0;
-  PetscCall(VecGetLocalSize(x, &n));
-  PetscCall(VecGetArrayRead(x, &a));
-  for (PetscInt k = 0; k < n; k++) *norm += a[k] * a[k];
-  *norm = PetscSqrtReal(*norm);
-  PetscCall(VecRestoreArrayRead(x, &a));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-   -mat_aijtc_check: |z - zref| <= rtol (||A||_F ||x||_2 + |y|) in every entry, Inf and NaN in the same places. A sum of n products is off by at most n eps |a|.|x| whatever
-   the order of its terms, and |a|.|x| <= ||A||_F ||x||_2, so the default rtol of 1e-12 allows rows of about 5000 nonzeros.
-*/
-typedef struct {
-  PetscInt  row; /* that differs, -1 if none does */
-  PetscReal value, parent, bound;
-} MatAIJTCDifference;
-
-static PetscErrorCode MatAIJTCCompare(Mat A, Mat_AIJTC *tc, Vec x, Vec y, Vec z, Vec ref, MatAIJTCDifference *d)
-{
-  const PetscScalar *za, *ra, *ya = NULL;
-  PetscReal          anorm, xnorm;
-  PetscInt           m;
-
-  PetscFunctionBegin;
-  d->row = -1;
-  PetscCall(MatNorm(A, NORM_FROBENIUS, &anorm));
-  PetscCall(VecNormLocalPart(x, &xnorm));
-  PetscCall(VecGetLocalSize(z, &m));
-  PetscCall(VecGetArrayRead(z, &za));
-  PetscCall(VecGetArrayRead(ref, &ra));
-  if (y) PetscCall(VecGetArrayRead(y, &ya));
-  for (PetscInt k = 0; k < m && d->row < 0; k++) {
-    const PetscReal bound = tc->settings.check_rtol * (anorm * xnorm + (ya ? PetscAbsScalar(ya[k]) : 0.0));
-    const bool      same  = PetscIsInfOrNanScalar(ra[k]) ? PetscIsInfOrNanScalar(za[k]) : PetscAbsScalar(za[k] - ra[k]) <= bound || PetscIsInfOrNanReal(bound);
-
-    if (!same) *d = {k, PetscRealPart(za[k]), PetscRealPart(ra[k]), bound};
-  }
-  if (y) PetscCall(VecRestoreArrayRead(y, &ya));
-  PetscCall(VecRestoreArrayRead(ref, &ra));
-  PetscCall(VecRestoreArrayRead(z, &za));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatAIJTCMultAndCheck(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc, Vec x, Vec y, Vec z, PetscErrorCode (*mult)(Mat_AIJTC *, Vec, Vec, Vec))
-{
-  Vec                yold = y, ref;
-  MatAIJTCDifference d;
-
-  PetscFunctionBegin;
-  PetscCall(VecDuplicate(z, &ref));
-  if (y && y == z) {
-    PetscCall(VecDuplicate(y, &yold));
-    PetscCall(VecCopy(y, yold));
-  }
-  PetscCall((*mult)(tc, x, y, z));
-  PetscCall(MatAIJTCParentMult(A, c, AIJTC_WITH_PARENT, x, yold, ref));
-  PetscCall(MatAIJTCCompare(A, tc, x, yold, z, ref, &d));
-  if (yold != y) PetscCall(VecDestroy(&yold));
-  PetscCall(VecDestroy(&ref));
-  PetscCheck(d.row < 0, PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "Product of the tile layout differs in row %" PetscInt_FMT ": %.17g, by the parent type %.17g, allowed difference %g. Run without this type (-mat_type aij) and report the matrix, or loosen -mat_aijtc_check_rtol %g", d.row,
-             (double)d.value, (double)d.parent, (double)d.bound, (double)tc->settings.check_rtol);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
