@@ -1,0 +1,80 @@
+/*
+   Method
+     Parameters of a layout chosen from sizes, and the block size found by comparing the rows of would-be nodes. A block size that fails is given up as soon as too many groups
+     differ, so that a matrix without blocks costs a few rows for each candidate, and one with blocks one pass over the row ends.
+*/
+#include "layoutbuild.h"
+#include <algorithm>
+
+namespace
+{
+/* docs/layout.md says where these come from */
+constexpr PetscInt WINDOW = 8192, LONG_MIN_LENGTH = 1024, SHORT_MAX_LENGTH = 128;
+constexpr PetscInt ROWS_FOR_FOUR_GROUPS = 1048576, ROWS_FOR_TWO_GROUPS = 262144, ROWS_FOR_FOUR_TILES = 65536;
+
+PetscErrorCode CheckParams(const AIJTCParams *params)
+{
+  PetscFunctionBegin;
+  PetscCheck(params->short_max >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Short rows of up to %" PetscInt_FMT " nonzeros: give 0 or more", params->short_max);
+  PetscCheck(params->long_min >= params->short_max, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Long rows start above %" PetscInt_FMT " nonzeros, but short rows end at %" PetscInt_FMT ": the first must not be smaller", params->long_min,
+             params->short_max);
+  PetscCheck(params->window >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Sorting window of %" PetscInt_FMT " rows: give a positive number, or 0 to sort all rows together", params->window);
+  PetscCheck(params->rrows == 1 || params->rrows == 2 || params->rrows == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " row groups in a slice of short rows: give 1, 2 or 4", params->rrows);
+  PetscCheck(params->rtile == 1 || params->rtile == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " tiles side by side in a slice: give 1 or 4", params->rtile);
+  PetscCheck(params->bs >= 1 && params->bs <= AIJTC_MAX_BS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " rows: give a number from 1 to %d", params->bs, (int)AIJTC_MAX_BS);
+  PetscCheck(params->compress >= AIJTC_COMPRESS_OFF && params->compress <= AIJTC_COMPRESS_BOTH, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Compression %d is none of off (0), pattern (1), value (2), both (3)", (int)params->compress);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do rows r .. r + b - 1 look like those of one node? */
+bool IsNode(const PetscInt i[], const PetscInt j[], PetscInt r, PetscInt b)
+{
+  const PetscInt length = i[r + 1] - i[r];
+
+  for (PetscInt k = r + 1; k < r + b; k++) {
+    if (i[k + 1] - i[k] != length) return false;
+    if (length && (j[i[k]] != j[i[r]] || j[i[k + 1] - 1] != j[i[r + 1] - 1])) return false;
+  }
+  return true;
+}
+
+bool HasBlocks(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt b)
+{
+  const PetscCount groups  = m / b;
+  PetscCount       counted = 0, bad = 0;
+
+  for (PetscCount g = 0; g < groups; g++) {
+    const PetscInt r = (PetscInt)(g * b);
+
+    if (i[r] == i[r + b]) continue;
+    counted++;
+    if (!IsNode(i, j, r, b) && 16 * ++bad > groups) return false;
+  }
+  return counted >= 4 && 16 * bad <= counted;
+}
+} // namespace
+
+PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params)
+{
+  PetscFunctionBegin;
+  PetscCheck(m >= 0 && n >= 0 && nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix of %" PetscInt_FMT " x %" PetscInt_FMT " with %" PetscCount_FMT " nonzeros: sizes must not be negative", m, n, nnz);
+  PetscCheck(m <= PETSC_INT32_MAX && n <= PETSC_INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Matrix of %" PetscInt_FMT " x %" PetscInt_FMT " on one process: MATAIJTC counts rows and columns up to %d; use more processes", m, n,
+             (int)PETSC_INT32_MAX);
+  if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? SHORT_MAX_LENGTH : std::min(SHORT_MAX_LENGTH, params->long_min);
+  if (params->long_min == PETSC_DECIDE) params->long_min = std::max(LONG_MIN_LENGTH, params->short_max);
+  if (params->window == PETSC_DECIDE) params->window = WINDOW;
+  if (params->rrows == PETSC_DECIDE) params->rrows = m >= ROWS_FOR_FOUR_GROUPS ? 4 : (m >= ROWS_FOR_TWO_GROUPS ? 2 : 1);
+  if (params->rtile == PETSC_DECIDE) params->rtile = m >= ROWS_FOR_FOUR_TILES ? 4 : 1;
+  if (params->bs == PETSC_DECIDE) params->bs = bs;
+  if ((int)params->compress == PETSC_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
+  PetscCall(CheckParams(params));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCBlockSize_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PETSC_UNUSED PetscTCStream stream)
+{
+  PetscFunctionBegin;
+  *bs = AIJTC_MAX_BS;
+  while (*bs > 1 && !HasBlocks(m, i, j, *bs)) --*bs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
