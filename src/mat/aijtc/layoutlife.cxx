@@ -61,17 +61,14 @@ static PetscErrorCode MatAIJTCGetParams(Mat A, const Mat_AIJTC *tc, PetscCount n
   PetscFunctionBegin;
   if (tc->values_vary) c &= ~AIJTC_COMPRESS_VALUE;
   p->long_min  = s->long_row;
-  p->short_max = s->form == MAT_AIJTC_FORM_TILE ? 0 : s->form == MAT_AIJTC_FORM_ROW ? PETSC_INT_MAX : s->short_row;
+  p->short_max = s->form == MAT_AIJTC_FORM_TILE ? 0 : s->form == MAT_AIJTC_FORM_ROW ? PETSC_DECIDE : s->short_row;
   p->window    = s->window;
   p->rrows     = s->rows_per_lane;
   p->rtile     = s->tile_groups;
   p->bs        = PETSC_DECIDE;
   p->compress  = (AIJTCCompress)c;
   PetscCall(AIJTCParamsResolve(A->rmap->n, A->cmap->n, nnz, bs, p));
-  if (p->long_min < p->short_max) { /* a bound that was set goes before one that was not */
-    if (s->long_row == PETSC_DECIDE && s->form == MAT_AIJTC_FORM_AUTO && s->short_row != PETSC_DECIDE) p->long_min = p->short_max;
-    else p->short_max = p->long_min;
-  }
+  if (s->form == MAT_AIJTC_FORM_ROW) p->short_max = p->long_min;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
