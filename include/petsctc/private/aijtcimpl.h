@@ -103,6 +103,7 @@ PETSC_INTERN PetscBool      MatAIJTCInScope(void);
 /* seqaijtc.cxx, seqaijtcops.cxx, mpiaijtc.cxx, lifecycle.cxx: fill a class' table */
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *);
+PETSC_INTERN PetscErrorCode MatAIJTCSetOps_SeqTranspose(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
 
@@ -110,6 +111,8 @@ PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCUpdateLayout(Mat, const MatAIJTCClass *, Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCTooLarge(Mat, PetscBool *);
+PETSC_INTERN PetscErrorCode MatAIJTCGetNonzeros(Mat, PetscCount *);
+PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, PetscInt, AIJTCParams *);
 
 /* seqaijtc.cxx, check.cxx */
 typedef enum {
@@ -118,14 +121,36 @@ typedef enum {
   AIJTC_WITH_HOST    /* the host parent's kernels: AIJCUSPARSE writes the device copy of a host vector, which nobody reads */
 } MatAIJTCPath;
 PETSC_INTERN PetscErrorCode MatAIJTCParentMult(Mat, const MatAIJTCClass *, MatAIJTCPath, Vec, Vec, Vec);
-PETSC_INTERN PetscErrorCode MatAIJTCMultAndCheck(Mat, const MatAIJTCClass *, Mat_AIJTC *, Vec, Vec, Vec, PetscErrorCode (*)(Mat_AIJTC *, Vec, Vec, Vec));
+PETSC_INTERN PetscErrorCode MatAIJTCChoosePath(Mat, const MatAIJTCClass *, Vec, Vec, Vec, MatAIJTCPath *);
+PETSC_INTERN PetscErrorCode MatAIJTCParentOps(Mat, const MatAIJTCClass *, MatAIJTCPath, const struct _MatOps **);
+typedef PetscErrorCode (*MatAIJTCLayoutProduct)(Mat_AIJTC *, Vec, Vec, Vec);
+typedef PetscErrorCode (*MatAIJTCParentProduct)(Mat, const MatAIJTCClass *, MatAIJTCPath, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatAIJTCMultAndCheck(Mat, const MatAIJTCClass *, Mat_AIJTC *, Vec, Vec, Vec, MatAIJTCLayoutProduct, MatAIJTCParentProduct);
 #define AIJTC_CHECK_RTOL (PetscDefined(USE_REAL_SINGLE) ? 1e-4 : 1e-12)
 
 #if PetscDefined(HAVE_CUDA)
 PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtcops.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
-PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceValues(Mat, const PetscScalar **); /* layoutlife.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceValues(Mat, const PetscScalar **);    /* layoutlife.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *, Vec, Vec, Vec); /* seqaijtc.cxx */
 #endif
+
+/* transpose.cxx, reductions.cxx, diagonal.cxx, dense.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCDestroyTransposed(Mat);
+#if PetscDefined(HAVE_CUDA)
+PETSC_INTERN PetscErrorCode MatAIJTCGetTransposed(Mat, const MatAIJTCClass *, Mat_AIJTC **);
+typedef struct { /* PETSc's device CSR arrays, in parent scope */
+  PetscCount      nnz;
+  const PetscInt *i, *j;
+  PetscScalar    *a;
+} MatAIJTCDeviceCSR;
+PETSC_INTERN PetscErrorCode MatAIJTCIsOnDevice(Mat, PetscBool *);
+PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceCSR(Mat, PetscBool, MatAIJTCDeviceCSR *);
+PETSC_INTERN PetscErrorCode MatAIJTCRestoreDeviceCSR(Mat, PetscBool, MatAIJTCDeviceCSR *);
+PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Reductions(MatAIJTCClass *);
+#endif
+PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Diagonal(MatAIJTCClass *);
+PETSC_INTERN PetscErrorCode MatAIJTCDenseNumeric(Mat, PetscBool, PetscBool *);
 
 /* products.cxx, factors.cxx */
 #define AIJTC_PRODUCT_HOOK "MatProductSetFromOptions_anytype_C"

@@ -47,20 +47,19 @@ PETSC_INTERN PetscErrorCode AIJTCCsrDiagonalScale_CUDA(PetscInt m, PetscCount nn
 PETSC_INTERN PetscErrorCode AIJTCCsrTranspose_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], PetscInt ti[], PetscInt tj[], PetscInt perm[], PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCCsrTranspose_CUDA(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], PetscInt ti[], PetscInt tj[], PetscInt perm[], PetscTCStream stream);
 
-/* The layout of the transpose of a matrix, and where its values come from */
-typedef struct {
-  AIJTCLayout layout; /* n x m */
-  PetscInt   *perm;   /* [nnz]; NULL without nonzeros */
-} AIJTCTransposed;
+/* How to slice an m x n matrix of nnz nonzeros and block size bs (aijtclayout.h) */
+typedef PetscErrorCode (*AIJTCChooseParams)(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params);
 
-/* params: unresolved, as those of the matrix' own layout. On failure `transposed` holds nothing */
-PETSC_INTERN PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCTransposed *transposed, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCTransposedBuild_CUDA(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCTransposed *transposed, PetscTCStream stream);
+/* The layout of the n x m transpose, and perm[nnz] as above, in its memory space and to be freed by AIJTCTransposedDestroy. On failure both hold nothing */
+PETSC_INTERN PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[],
+                                                      PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCTransposedBuild_CUDA(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[],
+                                                      PetscTCStream stream);
 /* a: new values of the matrix (not the transpose). fits: as AIJTCLayoutRefresh */
-PETSC_INTERN PetscErrorCode AIJTCTransposedRefresh_Host(AIJTCTransposed *transposed, const PetscScalar a[], PetscBool *fits, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCTransposedRefresh_CUDA(AIJTCTransposed *transposed, const PetscScalar a[], PetscBool *fits, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCTransposedDestroy_Host(AIJTCTransposed *transposed);
-PETSC_INTERN PetscErrorCode AIJTCTransposedDestroy_CUDA(AIJTCTransposed *transposed);
+PETSC_INTERN PetscErrorCode AIJTCTransposedRefresh_Host(AIJTCLayout *layout, const PetscInt perm[], const PetscScalar a[], PetscBool *fits, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCTransposedRefresh_CUDA(AIJTCLayout *layout, const PetscInt perm[], const PetscScalar a[], PetscBool *fits, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCTransposedDestroy_Host(AIJTCLayout *layout, PetscInt *perm[]);
+PETSC_INTERN PetscErrorCode AIJTCTransposedDestroy_CUDA(AIJTCLayout *layout, PetscInt *perm[]);
 
 /* ---- products with several columns */
 

@@ -52,7 +52,7 @@ static PetscErrorCode MatAIJTCCompare(Mat A, Mat_AIJTC *tc, Vec x, Vec y, Vec z,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatAIJTCMultAndCheck(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc, Vec x, Vec y, Vec z, PetscErrorCode (*mult)(Mat_AIJTC *, Vec, Vec, Vec))
+PetscErrorCode MatAIJTCMultAndCheck(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc, Vec x, Vec y, Vec z, MatAIJTCLayoutProduct mult, MatAIJTCParentProduct parentmult)
 {
   Vec                yold = y, ref;
   MatAIJTCDifference d;
@@ -64,7 +64,7 @@ PetscErrorCode MatAIJTCMultAndCheck(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc
     PetscCall(VecCopy(y, yold));
   }
   PetscCall((*mult)(tc, x, y, z));
-  PetscCall(MatAIJTCParentMult(A, c, AIJTC_WITH_PARENT, x, yold, ref));
+  PetscCall((*parentmult)(A, c, AIJTC_WITH_PARENT, x, yold, ref));
   PetscCall(MatAIJTCCompare(A, tc, x, yold, z, ref, &d));
   if (yold != y) PetscCall(VecDestroy(&yold));
   PetscCall(VecDestroy(&ref));

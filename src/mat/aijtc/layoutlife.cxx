@@ -18,7 +18,7 @@ PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *tc)
 }
 
 /* The nonzeros of the local matrix. PETSc keeps the pattern on the host always */
-static PetscErrorCode MatAIJTCGetNonzeros(Mat A, PetscCount *nnz)
+PetscErrorCode MatAIJTCGetNonzeros(Mat A, PetscCount *nnz)
 {
   const PetscInt *i, *j;
   PetscInt        m;
@@ -51,8 +51,8 @@ PetscErrorCode MatAIJTCTooLarge(Mat A, PetscBool *large)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What was set, and for the rest what fits this matrix */
-static PetscErrorCode MatAIJTCGetParams(Mat A, const Mat_AIJTC *tc, PetscCount nnz, PetscInt bs, AIJTCParams *p)
+/* What was set, and for the rest what fits an m x n matrix */
+PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *p)
 {
   static const AIJTCCompress compress[] = {AIJTC_COMPRESS_BOTH, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE};
   const MatAIJTCSettings    *s          = &tc->settings;
@@ -67,7 +67,7 @@ static PetscErrorCode MatAIJTCGetParams(Mat A, const Mat_AIJTC *tc, PetscCount n
   p->rtile     = s->tile_groups;
   p->bs        = PETSC_DECIDE;
   p->compress  = (AIJTCCompress)c;
-  PetscCall(AIJTCParamsResolve(A->rmap->n, A->cmap->n, nnz, bs, p));
+  PetscCall(AIJTCParamsResolve(m, n, nnz, bs, p));
   if (s->form == MAT_AIJTC_FORM_ROW) p->short_max = p->long_min;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -103,7 +103,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
   PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(PetscLogGpuTimeBegin());
   PetscCall(AIJTCBlockSize_CUDA(A->rmap->n, i, j, &bs, stream));
-  PetscCall(MatAIJTCGetParams(A, tc, nnz, bs, &params));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, &params));
   ierr = AIJTCLayoutBuild_CUDA(A->rmap->n, A->cmap->n, i, j, a, &params, &tc->layout, stream);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
@@ -125,7 +125,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Host(Mat A, Mat_AIJTC *tc, PetscCount 
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(MatSeqAIJGetArrayRead(A, &a));
   PetscCall(AIJTCBlockSize_Host(m, i, j, &bs, NULL));
-  PetscCall(MatAIJTCGetParams(A, tc, nnz, bs, &params));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, &params));
   ierr = AIJTCLayoutBuild_Host(m, A->cmap->n, i, j, a, &params, &tc->layout, NULL);
   PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));

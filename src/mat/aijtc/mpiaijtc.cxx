@@ -58,6 +58,8 @@ PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *c)
   c->mine.permute     = MatPermute_MPIAIJTC;
 #if PetscDefined(HAVE_CUDA)
   if (c->cuda) {
+    PetscCall(MatAIJTCSetOps_Reductions(c));
+    PetscCall(MatAIJTCSetOps_Diagonal(c));
     c->mine.createsubmatrices = MatCreateSubMatrices_MPIAIJTC;
     c->composed[2]            = {"MatMPIAIJGetLocalMatMerge_C", (MatAIJTCFn)MatMPIAIJGetLocalMatMerge_MPIAIJTC, NULL};
   }

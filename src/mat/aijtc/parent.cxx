@@ -262,6 +262,7 @@ PetscErrorCode MatAIJTCForget(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(PetscObjectCompose((PetscObject)A, AIJTC_CONTAINER, NULL));
+  PetscCall(MatAIJTCDestroyTransposed(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

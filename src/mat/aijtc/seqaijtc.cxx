@@ -17,7 +17,7 @@ static PetscErrorCode MatAIJTCVecsOnDevice(Vec x, Vec y, Vec z, PetscBool *devic
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, Vec y, Vec z, MatAIJTCPath *path)
+PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, Vec y, Vec z, MatAIJTCPath *path)
 {
   PetscBool device, bound, large;
 
@@ -45,7 +45,7 @@ static PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, V
 }
 
 /* The table of the type whose operations are right for these vectors, its device values up to date */
-static PetscErrorCode MatAIJTCParentOps(Mat A, const MatAIJTCClass *c, MatAIJTCPath path, const struct _MatOps **ops)
+PetscErrorCode MatAIJTCParentOps(Mat A, const MatAIJTCClass *c, MatAIJTCPath path, const struct _MatOps **ops)
 {
   MatAIJTCClass *host;
 
@@ -70,7 +70,7 @@ static PetscErrorCode MatAIJTCParentOps(Mat A, const MatAIJTCClass *c, MatAIJTCP
 
 #if PetscDefined(HAVE_CUDA)
 /* A matrix without nonzeros has no layout. Its vectors are handled by array: a block of an MPI matrix is multiplied with parallel vectors, by some processes only */
-static PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *tc, Vec x, Vec y, Vec z)
+PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *tc, Vec x, Vec y, Vec z)
 {
   const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
   const size_t       bytes  = tc->layout.m * sizeof(PetscScalar);
@@ -142,7 +142,7 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   const MatAIJTCClass *c                             = MatAIJTCClassOf(A);
   PetscErrorCode (*mult)(Mat_AIJTC *, Vec, Vec, Vec) = MatAIJTCLayoutMult_Host;
   Mat_AIJTC   *tc;
-  MatAIJTCPath path;
+  MatAIJTCPath path = AIJTC_WITH_PARENT;
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCChoosePath(A, c, x, y, z, &path));
@@ -156,7 +156,7 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   PetscCall(MatAIJTCGetData(A, &tc));
   PetscCall(MatAIJTCUpdateLayout(A, c, tc));
   petsctc_counts.mult++;
-  if (tc->settings.check) PetscCall(MatAIJTCMultAndCheck(A, c, tc, x, y, z, mult));
+  if (tc->settings.check) PetscCall(MatAIJTCMultAndCheck(A, c, tc, x, y, z, mult, MatAIJTCParentMult));
   else PetscCall((*mult)(tc, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -171,55 +171,14 @@ static PetscErrorCode MatMultAdd_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   return MatMultAny_SeqAIJTC(A, x, y, z);
 }
 
-/* The transposed products are the parent's, or the host parent's for host vectors */
-static PetscErrorCode MatAIJTCTransposeOps(Mat A, Vec x, Vec y, Vec z, MatAIJTCPath *path, const struct _MatOps **ops)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCChoosePath(A, c, x, y, z, path));
-  PetscCall(MatAIJTCParentOps(A, c, *path, ops));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatMultTranspose_SeqAIJTC(Mat A, Vec x, Vec z)
-{
-  const struct _MatOps *ops = NULL;
-  MatAIJTCPath          path;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCTransposeOps(A, x, NULL, z, &path, &ops));
-  PetscCall((*ops->multtranspose)(A, x, z));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* AIJCUSPARSE adds to what z held before unless z is y: so y goes into z first */
-static PetscErrorCode MatMultTransposeAdd_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
-{
-  const struct _MatOps *ops = NULL;
-  MatAIJTCPath          path;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCTransposeOps(A, x, y, z, &path, &ops));
-  if (y != z && path != AIJTC_WITH_HOST && MatAIJTCClassOf(A)->cuda) {
-    PetscCall(VecCopy(y, z));
-    y = z;
-  }
-  PetscCall((*ops->multtransposeadd)(A, x, y, z));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode MatAIJTCSetOps_Seq(MatAIJTCClass *c)
 {
   struct _MatOps *m = &c->mine;
 
   PetscFunctionBegin;
-  m->mult             = MatMult_SeqAIJTC;
-  m->multadd          = MatMultAdd_SeqAIJTC;
-  m->multtranspose    = MatMultTranspose_SeqAIJTC;
-  m->multtransposeadd = MatMultTransposeAdd_SeqAIJTC;
-  if (c->parent.multhermitiantranspose) m->multhermitiantranspose = MatMultTranspose_SeqAIJTC; /* real scalars */
-  if (c->parent.multhermitiantransposeadd) m->multhermitiantransposeadd = MatMultTransposeAdd_SeqAIJTC;
+  m->mult    = MatMult_SeqAIJTC;
+  m->multadd = MatMultAdd_SeqAIJTC;
+  PetscCall(MatAIJTCSetOps_SeqTranspose(c));
   PetscCall(MatAIJTCSetOps_SeqOther(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

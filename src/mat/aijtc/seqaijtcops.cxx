@@ -1,50 +1,5 @@
 /* Operations of the sequential type, other than products, in which AIJCUSPARSE asks for its exact type, compares tables, or is wrong. docs/mat-inheritance.md lists the latter. */
 #include <petsctc/private/aijtcimpl.h>
-#include <petsctc/private/petsctcdevice.h>
-#if PetscDefined(HAVE_CUDA)
-  #include <petscdevice_cuda.h>
-#endif
-
-/* v, or a device copy of its local part if it is a host vector: AIJCUSPARSE leaves device memory behind on those. w takes a reference, NULL for NULL */
-static PetscErrorCode MatAIJTCGetDeviceVec(Mat A, Vec v, PetscBool right, Vec *w)
-{
-  const PetscScalar *from;
-  PetscScalar       *to;
-  PetscBool          device = PETSC_TRUE, bound;
-  PetscInt           n;
-
-  PetscFunctionBegin;
-  *w = v;
-  if (v) PetscCall(PetscTCVecOnDevice(v, &device));
-  PetscCall(MatBoundToCPU(A, &bound));
-  if (!v || device || !MatAIJTCClassOf(A)->cuda || bound) {
-    PetscCall(PetscObjectReference((PetscObject)v));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatCreateVecs(A, right ? w : NULL, right ? NULL : w));
-  PetscCall(VecGetLocalSize(*w, &n));
-  PetscCall(VecGetArrayRead(v, &from));
-  PetscCall(VecGetArrayWrite(*w, &to));
-  PetscCall(PetscArraycpy(to, from, n));
-  PetscCall(VecRestoreArrayWrite(*w, &to));
-  PetscCall(VecRestoreArrayRead(v, &from));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The MPI type calls this on its blocks without their public function, so the state is raised here */
-static PetscErrorCode MatDiagonalScale_SeqAIJTC(Mat A, Vec l, Vec r)
-{
-  Vec ldevice, rdevice;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCGetDeviceVec(A, l, PETSC_FALSE, &ldevice));
-  PetscCall(MatAIJTCGetDeviceVec(A, r, PETSC_TRUE, &rdevice));
-  MatAIJTCCallParent(A, NULL, (*A->ops->diagonalscale)(A, ldevice, rdevice));
-  PetscCall(VecDestroy(&ldevice));
-  PetscCall(VecDestroy(&rdevice));
-  PetscCall(PetscObjectStateIncrease((PetscObject)A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 #if PetscDefined(HAVE_CUDA)
 /* ---- operations in which AIJCUSPARSE compares type names or tables */
@@ -74,36 +29,7 @@ static PetscErrorCode MatSetOption_SeqAIJTC(Mat A, MatOption o, PetscBool flg)
 
 /* ---- where AIJCUSPARSE is wrong */
 
-/* Its kernel reads row pointers that a matrix with mostly empty rows (compressed-row storage) does not have, and writes the device copy of a host vector: then the host's */
-static PetscErrorCode MatGetDiagonalParent_SeqAIJTC(Mat A, Vec d, const MatAIJTCClass *c, const MatAIJTCClass *host)
-{
-  PetscBool       compressed = PETSC_FALSE, device;
-  const PetscInt *i, *ifull, *j;
-
-  PetscFunctionBegin;
-  PetscCall(PetscTCVecOnDevice(d, &device));
-  if (device && A->rmap->n && (A->offloadmask == PETSC_OFFLOAD_BOTH || A->offloadmask == PETSC_OFFLOAD_GPU)) {
-    PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
-    PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &ifull, &j));
-    compressed = (PetscBool)(i != ifull);
-    PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &ifull, &j));
-  }
-  PetscCall((*(compressed || !device ? host : c)->parent.getdiagonal)(A, d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatGetDiagonal_SeqAIJTC(Mat A, Vec d)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  MatAIJTCClass       *host;
-
-  PetscFunctionBegin;
-  PetscCall(MatAIJTCGetClass(AIJTC_SEQ_HOST, &host));
-  MatAIJTCCallParent(A, NULL, MatGetDiagonalParent_SeqAIJTC(A, d, c, host));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent leaves the mask at BOTH, and so forgets on unbinding what the host changed while bound. The device layout is freed while bound. */
+/* The parent leaves the mask at BOTH, and so forgets on unbinding what the host changed while bound. The device layouts are freed while bound. */
 static PetscErrorCode MatBindToCPU_SeqAIJTC(Mat A, PetscBool flg)
 {
   MatAIJTCClass *c = MatAIJTCClassOf(A);
@@ -113,7 +39,10 @@ static PetscErrorCode MatBindToCPU_SeqAIJTC(Mat A, PetscBool flg)
   if (!flg && A->offloadmask == PETSC_OFFLOAD_BOTH) A->offloadmask = PETSC_OFFLOAD_CPU;
   PetscCall((*c->parent.bindtocpu)(A, flg));
   PetscCall(MatAIJTCGetData(A, &tc));
-  if (flg) PetscCall(MatAIJTCDestroyLayout(tc));
+  if (flg) {
+    PetscCall(MatAIJTCDestroyLayout(tc));
+    PetscCall(MatAIJTCDestroyTransposed(A));
+  }
   PetscCall(MatAIJTCBrand(A, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -201,15 +130,15 @@ static PetscErrorCode MatSeqAIJCopySubArray_SeqAIJTC(Mat A, PetscInt n, const Pe
 
 PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *c)
 {
-  struct _MatOps *m = &c->mine;
-
   PetscFunctionBegin;
-  m->diagonalscale = MatDiagonalScale_SeqAIJTC;
+  PetscCall(MatAIJTCSetOps_Diagonal(c));
 #if PetscDefined(HAVE_CUDA)
   if (c->cuda) {
+    struct _MatOps *m = &c->mine;
+
+    PetscCall(MatAIJTCSetOps_Reductions(c));
     m->scale       = MatScale_SeqAIJTC;
     m->axpy        = MatAXPY_SeqAIJTC;
-    m->getdiagonal = MatGetDiagonal_SeqAIJTC;
     m->setoption   = MatSetOption_SeqAIJTC;
     m->bindtocpu   = MatBindToCPU_SeqAIJTC;
     m->assemblyend = MatAssemblyEnd_SeqAIJTC;

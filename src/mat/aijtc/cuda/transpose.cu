@@ -115,23 +115,23 @@ PetscErrorCode AllocatePermutation(PetscCount nnz, PetscInt **perm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCTransposed *transposed, cudaStream_t stream)
+PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[], cudaStream_t stream)
 {
-  AIJTCParams          resolved = *params;
+  AIJTCParams          params;
   Scratch<PetscInt>    ti, tj;
   Scratch<PetscScalar> ta;
-  PetscInt             bs = params->bs;
+  PetscInt             bs;
 
   PetscFunctionBegin;
   PetscCall(ti.allocate((size_t)n + 1, stream));
   PetscCall(tj.allocate(nnz, stream));
   PetscCall(ta.allocate(nnz, stream));
-  PetscCall(AllocatePermutation(nnz, &transposed->perm));
-  PetscCall(AIJTCCsrTranspose_CUDA(m, n, nnz, i, j, ti, tj, transposed->perm, stream));
-  PetscCall(Permute(nnz, transposed->perm, a, ta, stream));
-  if (bs == PETSC_DECIDE) PetscCall(AIJTCBlockSize_CUDA(n, ti, tj, &bs, stream));
-  PetscCall(AIJTCParamsResolve(n, m, nnz, bs, &resolved));
-  PetscCall(AIJTCLayoutBuild_CUDA(n, m, ti, tj, ta, &resolved, &transposed->layout, stream));
+  PetscCall(AllocatePermutation(nnz, perm));
+  PetscCall(AIJTCCsrTranspose_CUDA(m, n, nnz, i, j, ti, tj, *perm, stream));
+  PetscCall(Permute(nnz, *perm, a, ta, stream));
+  PetscCall(AIJTCBlockSize_CUDA(n, ti, tj, &bs, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, bs, &params));
+  PetscCall(AIJTCLayoutBuild_CUDA(n, m, ti, tj, ta, &params, layout, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -156,36 +156,37 @@ PetscErrorCode AIJTCCsrTranspose_CUDA(PetscInt m, PetscInt n, PetscCount nnz, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCTransposedBuild_CUDA(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCTransposed *transposed, PetscTCStream stream)
+PetscErrorCode AIJTCTransposedBuild_CUDA(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[], PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *transposed = {};
-  ierr        = Build(m, n, nnz, i, j, a, params, transposed, stream);
-  if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_CUDA(transposed);
+  *layout = {};
+  *perm   = nullptr;
+  ierr    = Build(m, n, nnz, i, j, a, choose, ctx, layout, perm, stream);
+  if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_CUDA(layout, perm);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCTransposedRefresh_CUDA(AIJTCTransposed *transposed, const PetscScalar a[], PetscBool *fits, PetscTCStream stream)
+PetscErrorCode AIJTCTransposedRefresh_CUDA(AIJTCLayout *layout, const PetscInt perm[], const PetscScalar a[], PetscBool *fits, PetscTCStream stream)
 {
   Scratch<PetscScalar> ta;
 
   PetscFunctionBegin;
-  PetscCall(ta.allocate(transposed->layout.nnz, stream));
-  PetscCall(Permute(transposed->layout.nnz, transposed->perm, a, ta, stream));
-  PetscCall(AIJTCLayoutRefresh_CUDA(&transposed->layout, ta, fits, stream));
+  PetscCall(ta.allocate(layout->nnz, stream));
+  PetscCall(Permute(layout->nnz, perm, a, ta, stream));
+  PetscCall(AIJTCLayoutRefresh_CUDA(layout, ta, fits, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCTransposedDestroy_CUDA(AIJTCTransposed *transposed)
+PetscErrorCode AIJTCTransposedDestroy_CUDA(AIJTCLayout *layout, PetscInt *perm[])
 {
-  PetscInt *perm = transposed->perm;
+  const cudaError_t cerr = cudaFree(*perm);
 
   PetscFunctionBegin;
-  transposed->perm = nullptr;
-  PetscCallCUDA(cudaFree(perm));
-  PetscCall(AIJTCLayoutDestroy_CUDA(&transposed->layout));
+  *perm = nullptr;
+  PetscCall(AIJTCLayoutDestroy_CUDA(layout));
+  PetscCallCUDA(cerr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -39,38 +39,36 @@ static std::vector<PetscScalar> Permuted(PetscCount nnz, const PetscInt perm[], 
   return ta;
 }
 
-PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCTransposed *transposed, PetscTCStream stream)
+PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[], PetscTCStream stream)
 {
-  std::vector<PetscInt>    ti(n + 1), tj(nnz);
-  std::vector<PetscScalar> ta;
-  AIJTCParams              resolved = *params;
-  PetscInt                 bs       = params->bs;
-  PetscErrorCode           ierr;
+  std::vector<PetscInt> ti((size_t)n + 1), tj(nnz);
+  AIJTCParams           params;
+  PetscInt              bs;
+  PetscErrorCode        ierr;
 
   PetscFunctionBegin;
-  *transposed = {};
-  PetscCall(PetscMalloc1(nnz, &transposed->perm));
-  PetscCall(AIJTCCsrTranspose_Host(m, n, nnz, i, j, ti.data(), tj.data(), transposed->perm, stream));
-  ta = Permuted(nnz, transposed->perm, a);
-  if (bs == PETSC_DECIDE) PetscCall(AIJTCBlockSize_Host(n, ti.data(), tj.data(), &bs, stream));
-  PetscCall(AIJTCParamsResolve(n, m, nnz, bs, &resolved));
-  ierr = AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), ta.data(), &resolved, &transposed->layout, stream);
-  if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_Host(transposed);
+  *layout = {};
+  PetscCall(PetscMalloc1(nnz, perm));
+  PetscCall(AIJTCCsrTranspose_Host(m, n, nnz, i, j, ti.data(), tj.data(), *perm, stream));
+  PetscCall(AIJTCBlockSize_Host(n, ti.data(), tj.data(), &bs, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, bs, &params));
+  ierr = AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream);
+  if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_Host(layout, perm);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCTransposedRefresh_Host(AIJTCTransposed *transposed, const PetscScalar a[], PetscBool *fits, PetscTCStream stream)
+PetscErrorCode AIJTCTransposedRefresh_Host(AIJTCLayout *layout, const PetscInt perm[], const PetscScalar a[], PetscBool *fits, PetscTCStream stream)
 {
   PetscFunctionBegin;
-  PetscCall(AIJTCLayoutRefresh_Host(&transposed->layout, Permuted(transposed->layout.nnz, transposed->perm, a).data(), fits, stream));
+  PetscCall(AIJTCLayoutRefresh_Host(layout, Permuted(layout->nnz, perm, a).data(), fits, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCTransposedDestroy_Host(AIJTCTransposed *transposed)
+PetscErrorCode AIJTCTransposedDestroy_Host(AIJTCLayout *layout, PetscInt *perm[])
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree(transposed->perm));
-  PetscCall(AIJTCLayoutDestroy_Host(&transposed->layout));
+  PetscCall(PetscFree(*perm));
+  PetscCall(AIJTCLayoutDestroy_Host(layout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
