@@ -7,15 +7,29 @@
 
 static constexpr char FACTOR_CONTAINER[] = "__AIJTC_factor";
 
+/*
+   cuSPARSE's transposed LU solves go on with the values of the first that was solved with, because PETSc does not analyse again for them. So once there was such a solve, every later
+   numeric phase is followed by one on a factor made for the purpose, whose first transposed solve is right; those of LU and ILU need what the symbolic phase was given.
+*/
 typedef struct {
   struct _MatOps theirs; /* the slots of the factor that ours stand before */
   PetscBool      cuda;
+  PetscErrorCode (*create)(Mat, MatFactorType, Mat *);
+  IS            row, col; /* of the symbolic phase */
+  MatFactorInfo info;
+  PetscBool     transposed; /* solved with, transposed */
+  Mat           again;      /* for the transposed solves; NULL: the factor itself */
 } MatAIJTCFactor;
 
 static PetscErrorCode MatAIJTCFactorDestroy(PetscCtxRt ctx)
 {
+  MatAIJTCFactor *f = *(MatAIJTCFactor **)ctx;
+
   PetscFunctionBegin;
-  PetscCall(PetscFree(*(void **)ctx));
+  PetscCall(ISDestroy(&f->row));
+  PetscCall(ISDestroy(&f->col));
+  PetscCall(MatDestroy(&f->again));
+  PetscCall(PetscFree(f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -29,6 +43,35 @@ static PetscErrorCode MatAIJTCGetFactorData(Mat F, MatAIJTCFactor **f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Remembers the arguments of a symbolic phase of LU or ILU */
+static PetscErrorCode MatAIJTCFactorArguments(MatAIJTCFactor *f, IS row, IS col, const MatFactorInfo *info)
+{
+  PetscFunctionBegin;
+  if (!f->cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectReference((PetscObject)row));
+  PetscCall(PetscObjectReference((PetscObject)col));
+  PetscCall(ISDestroy(&f->row));
+  PetscCall(ISDestroy(&f->col));
+  f->row        = row;
+  f->col        = col;
+  f->info       = *info;
+  f->transposed = PETSC_FALSE;
+  PetscCall(MatDestroy(&f->again));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A is in parent scope */
+static PetscErrorCode MatAIJTCFactorAgain(Mat F, Mat A, MatAIJTCFactor *f, const MatFactorInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall(MatDestroy(&f->again));
+  PetscCall((*f->create)(A, F->factortype, &f->again));
+  if (F->factortype == MAT_FACTOR_LU) PetscCall(MatLUFactorSymbolic(f->again, A, f->row, f->col, &f->info));
+  else PetscCall(MatILUFactorSymbolic(f->again, A, f->row, f->col, &f->info));
+  PetscCall(MatLUFactorNumeric(f->again, A, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A phase: theirs, in A's parent scope; the functions that it installs are wrapped afterwards. Slot is a member of struct _MatOps, Args what follows (F, A) */
 template <auto Slot, typename... Args>
 static PetscErrorCode MatAIJTCFactorPhase(Mat F, Mat A, Args... args)
@@ -39,6 +82,10 @@ static PetscErrorCode MatAIJTCFactorPhase(Mat F, Mat A, Args... args)
   PetscCall(MatAIJTCGetFactorData(F, &f));
   F->ops->*Slot = f->theirs.*Slot;
   MatAIJTCCallParent(A, NULL, (*(f->theirs.*Slot))(F, A, args...));
+  if constexpr (sizeof...(Args) == 3) PetscCall(MatAIJTCFactorArguments(f, args...)); /* the symbolic phases of LU and ILU */
+  if constexpr (sizeof...(Args) == 1) {
+    if (f->transposed) MatAIJTCCallParent(A, NULL, MatAIJTCFactorAgain(F, A, f, args...));
+  }
   PetscCall(MatAIJTCFactorWrap(F, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -47,21 +94,30 @@ static PetscErrorCode MatAIJTCFactorPhase(Mat F, Mat A, Args... args)
 template <auto Slot>
 static PetscErrorCode MatAIJTCFactorSolve(Mat F, Vec b, Vec x)
 {
+  PetscErrorCode (*solve)(Mat, Vec, Vec) = NULL;
   PetscBool       bdevice, xdevice;
   MatAIJTCFactor *f;
   Vec             bcopy, xcopy;
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCGetFactorData(F, &f));
+  if (Slot == &_MatOps::solvetranspose && f->row) {
+    f->transposed = PETSC_TRUE;
+    if (f->again) { /* made by their package, so its functions are theirs */
+      F     = f->again;
+      solve = F->ops->solvetranspose;
+    }
+  }
+  if (!solve) solve = f->theirs.*Slot;
   PetscCall(PetscTCVecOnDevice(b, &bdevice));
   PetscCall(PetscTCVecOnDevice(x, &xdevice));
   if (bdevice && xdevice) {
-    PetscCall((*(f->theirs.*Slot))(F, b, x));
+    PetscCall((*solve)(F, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatCreateVecs(F, &xcopy, &bcopy));
   PetscCall(VecCopy(b, bcopy));
-  PetscCall((*(f->theirs.*Slot))(F, bcopy, xcopy));
+  PetscCall((*solve)(F, bcopy, xcopy));
   PetscCall(VecCopy(xcopy, x));
   PetscCall(VecDestroy(&bcopy));
   PetscCall(VecDestroy(&xcopy));
@@ -105,7 +161,8 @@ static PetscErrorCode MatAIJTCGetFactor(Mat A, MatFactorType type, PetscErrorCod
   MatAIJTCCallParent(A, NULL, (*create)(A, type, F));
   if (!*F) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscNew(&f));
-  f->cuda = cuda;
+  f->cuda   = cuda;
+  f->create = create;
   PetscCall(PetscObjectContainerCompose((PetscObject)*F, FACTOR_CONTAINER, f, MatAIJTCFactorDestroy));
   PetscCall(MatAIJTCFactorWrap(*F, f));
   PetscFunctionReturn(PETSC_SUCCESS);

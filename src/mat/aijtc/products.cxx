@@ -9,11 +9,23 @@
 
 static constexpr char PRODUCT_CONTAINER[] = "__AIJTC_product";
 
+/* What is done to a product's B before PETSc multiplies with it */
+typedef enum {
+  AIJTC_B_AS_IT_IS,
+  AIJTC_B_EXPLICIT,  /* a MAIJ: PETSc multiplies on the device only what MatCreateMAIJ() made from an exact AIJCUSPARSE */
+  AIJTC_B_TRANSPOSED /* A B^T of sequential AIJCUSPARSE crashes: A times the transpose of B instead */
+} MatAIJTCOperand;
+
 typedef struct {
   PetscErrorCode (*symbolic)(Mat), (*numeric)(Mat); /* PETSc's */
-  Mat              B;                               /* the product's B in a type that the parent multiplies; NULL: as it is */
-  Mat              source;                          /* what it was made from, and in which state: another B may be put in place, or its values may change */
+  MatAIJTCOperand  operand;
+  Mat              B;      /* the product's B in a type that the parent multiplies; NULL: as it is */
+  Mat              source; /* what it was made from, and in which state: another B may be put in place, or its values may change */
   PetscObjectState state;
+  PetscBool        host;      /* PETSc multiplies these device matrices on the host */
+  PetscBool        copies;    /* PETSc's symbolic phase keeps a copy of A's values ... */
+  Mat              symbolicA; /* ... of this A in this state */
+  PetscObjectState stateA;
 } MatAIJTCProduct;
 
 static PetscErrorCode MatAIJTCProductDestroy(PetscCtxRt ctx)
@@ -26,33 +38,102 @@ static PetscErrorCode MatAIJTCProductDestroy(PetscCtxRt ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatProductSymbolic_AIJTC(Mat);
+
 /* A phase of the product: between Begin and End all its matrices are plain parents and B is the converted one */
 typedef struct {
   MatAIJTCProduct *product;
   PetscObject      container;
+  MatProductType   type;
   Mat              B;
   MatAIJTCScope    scope;
 } MatAIJTCPhase;
 
-/* With a MAIJ, PETSc multiplies on the device only what MatCreateMAIJ() made from an exact AIJCUSPARSE: give it such a one for the time of the phases */
-static PetscErrorCode MatAIJTCConvertMAIJ(const Mat_Product *p, MatAIJTCProduct *product)
+static PetscErrorCode MatIsDeviceSeqAIJ(Mat A, PetscBool *is)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  if (c) *is = (PetscBool)(c->cuda && !c->mpi);
+  else PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, is));
+  if (A->boundtocpu) *is = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAIJTCChooseOperand(const Mat_Product *p, MatAIJTCProduct *product)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(p->A) ? MatAIJTCClassOf(p->A) : MatAIJTCClassOf(p->B);
+  PetscBool            maij, a, b;
+
+  PetscFunctionBegin;
+  product->operand = AIJTC_B_AS_IT_IS;
+  if (p->type == MATPRODUCT_ABt) {
+    PetscCall(MatIsDeviceSeqAIJ(p->A, &a));
+    PetscCall(MatIsDeviceSeqAIJ(p->B, &b));
+    if (a && b) product->operand = AIJTC_B_TRANSPOSED;
+  } else if (c && c->cuda) {
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)p->B, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
+    if (maij) product->operand = AIJTC_B_EXPLICIT;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B^T as a plain parent. Once there it stays the same object, whose arrays the symbolic phase may have kept */
+static PetscErrorCode MatAIJTCTransposeOperand(const Mat_Product *p, MatAIJTCProduct *product)
+{
+  PetscFunctionBegin;
+  if (product->B && product->source == p->B) {
+    PetscCall(MatTranspose(p->B, MAT_REUSE_MATRIX, &product->B));
+#if PetscDefined(HAVE_CUDA)
+    PetscCall(MatAIJTCHostIsNewest(product->B));
+#endif
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatDestroy(&product->B));
+  PetscCall(MatTranspose(p->B, MAT_INITIAL_MATRIX, &product->B));
+  PetscCall(MatAIJTCStrip(product->B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAIJTCConvertOperand(const Mat_Product *p, MatAIJTCProduct *product)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(p->A) ? MatAIJTCClassOf(p->A) : MatAIJTCClassOf(p->B);
   PetscObjectState     state;
-  PetscBool            maij;
-  Mat                  inner;
+  Mat                  inner = p->B;
 
   PetscFunctionBegin;
-  if (!c || !c->cuda) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)p->B, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
-  if (!maij) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatMAIJGetAIJ(p->B, &inner));
+  if (product->operand == AIJTC_B_AS_IT_IS) PetscFunctionReturn(PETSC_SUCCESS);
+  if (product->operand == AIJTC_B_EXPLICIT) PetscCall(MatMAIJGetAIJ(p->B, &inner));
   PetscCall(PetscObjectStateGet((PetscObject)inner, &state));
   if (product->B && product->source == p->B && product->state == state) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatDestroy(&product->B));
-  PetscCall(MatConvert(p->B, c->parenttype, MAT_INITIAL_MATRIX, &product->B));
+  if (product->operand == AIJTC_B_TRANSPOSED) PetscCall(MatAIJTCTransposeOperand(p, product));
+  else {
+    PetscCall(MatDestroy(&product->B));
+    PetscCall(MatConvert(p->B, c->parenttype, MAT_INITIAL_MATRIX, &product->B));
+  }
   product->source = p->B;
   product->state  = state;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+   On the host PETSc reuses transposes of the operands' blocks, and a transpose of AIJCUSPARSE that is reused keeps its old values on the device (docs/mat-inheritance.md). Ours
+   does not: so the blocks stay ours while the MPI matrices are plain parents.
+*/
+static PetscErrorCode MatAIJTCKeepBlocks(const MatAIJTCPhase *phase)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 3; k++) { /* the operands, not the result */
+    MatAIJTCClass *c = phase->scope.c[k], *s;
+    Mat            b[2];
+
+    if (!c || !c->cuda || !c->mpi) continue;
+    PetscCall(MatAIJTCGetClass(AIJTC_SEQ_CUDA, &s));
+    PetscCall(MatAIJTCGetBlocks(phase->scope.A[k], b));
+    for (Mat B : b) {
+      if (B) PetscCall(MatAIJTCBrand(B, s));
+    }
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -65,10 +146,13 @@ static PetscErrorCode MatAIJTCPhaseBegin(Mat C, MatAIJTCPhase *phase)
   PetscCheck(phase->container, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "The result of a product lost what its phases need");
   PetscCall(PetscObjectReference(phase->container));
   PetscCall(PetscContainerGetPointer((PetscContainer)phase->container, &phase->product));
-  PetscCall(MatAIJTCConvertMAIJ(p, phase->product));
-  phase->B = p->B;
+  PetscCall(MatAIJTCConvertOperand(p, phase->product));
+  phase->B    = p->B;
+  phase->type = p->type;
   if (phase->product->B) p->B = phase->product->B;
+  if (phase->product->operand == AIJTC_B_TRANSPOSED) p->type = MATPRODUCT_AB;
   PetscCall(MatAIJTCScopeBegin(&phase->scope, p->A, phase->B, p->C, C));
+  if (phase->product->host) PetscCall(MatAIJTCKeepBlocks(phase));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -76,9 +160,42 @@ static PetscErrorCode MatAIJTCPhaseEnd(Mat C, MatAIJTCPhase *phase)
 {
   PetscFunctionBegin;
   PetscCall(MatAIJTCScopeEnd(&phase->scope));
-  if (C->product) C->product->B = phase->B;
+  if (C->product) {
+    C->product->B    = phase->B;
+    C->product->type = phase->type;
+  }
   PetscCall(PetscObjectCompose((PetscObject)C, PRODUCT_CONTAINER, phase->container));
   PetscCall(PetscObjectDereference(phase->container));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Both phases before the numeric one once more, if PETSc keeps a copy of what A was then. In scope */
+static PetscErrorCode MatAIJTCCopyAgain(Mat C, MatAIJTCPhase *phase)
+{
+  Mat_Product           *p     = C->product;
+  const PetscObjectState state = ((PetscObject)p->A)->state;
+
+  PetscFunctionBegin;
+  if (!phase->product->copies || (phase->product->symbolicA == p->A && phase->product->stateA == state)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->destroy) PetscCall((*p->destroy)(&p->data));
+  p->data                 = NULL;
+  p->destroy              = NULL;
+  C->ops->productsymbolic = NULL;
+  PetscCall(MatProductSetFromOptions(C));
+  PetscCall((*C->ops->productsymbolic)(C));
+  phase->product->numeric   = C->ops->productnumeric;
+  phase->product->symbolicA = p->A;
+  phase->product->stateA    = state;
+  C->ops->productsymbolic   = MatProductSymbolic_AIJTC;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAIJTCCallNumeric(Mat C, MatAIJTCPhase *phase)
+{
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCopyAgain(C, phase));
+  C->ops->productnumeric = phase->product->numeric;
+  PetscCall((*phase->product->numeric)(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -89,8 +206,7 @@ static PetscErrorCode MatProductNumeric_AIJTC(Mat C)
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
-  C->ops->productnumeric = phase.product->numeric;
-  ierr                   = (*phase.product->numeric)(C);
+  ierr                   = MatAIJTCCallNumeric(C, &phase);
   phase.product->numeric = C->ops->productnumeric; /* a product of three by two products sets it anew */
   PetscCall(MatAIJTCPhaseEnd(C, &phase));
   C->ops->productnumeric = MatProductNumeric_AIJTC;
@@ -129,15 +245,42 @@ static PetscErrorCode MatProductSymbolic_AIJTC(Mat C)
   PetscFunctionBegin;
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   PetscCall(MatAIJTCSyncOperands(C->product, &phase.scope));
-  first                   = phase.scope.c[0];
-  C->ops->productsymbolic = phase.product->symbolic;
-  ierr                    = (*phase.product->symbolic)(C);
-  phase.product->numeric  = C->ops->productnumeric;
+  first                    = phase.scope.c[0];
+  C->ops->productsymbolic  = phase.product->symbolic;
+  ierr                     = (*phase.product->symbolic)(C);
+  phase.product->symbolicA = C->product->A;
+  phase.product->stateA    = ((PetscObject)C->product->A)->state;
+  phase.product->numeric   = C->ops->productnumeric;
   PetscCall(MatAIJTCPhaseEnd(C, &phase));
   PetscCall(ierr);
   if (first) PetscCall(MatAIJTCBrandResult(C, first->cuda));
   C->ops->productsymbolic = MatProductSymbolic_AIJTC;
   if (phase.product->numeric) C->ops->productnumeric = MatProductNumeric_AIJTC;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's own rule: bound operands, or as the options say */
+static PetscErrorCode MatAIJTCChooseHost(Mat C, MatAIJTCProduct *product)
+{
+  const Mat_Product *p         = C->product;
+  const char        *options[] = {"-mat_product_algorithm_backend_cpu", p->type == MATPRODUCT_PtAP ? "-matptap_backend_cpu" : "-mattransposematmult_backend_cpu"};
+
+  PetscFunctionBegin;
+  product->host = PETSC_FALSE;
+  if (p->type != MATPRODUCT_PtAP && p->type != MATPRODUCT_AtB) PetscFunctionReturn(PETSC_SUCCESS); /* no other transposes blocks */
+  PetscCall(PetscOptionsGetBool(((PetscObject)C)->options, ((PetscObject)C)->prefix, options[p->api_user ? 1 : 0], &product->host, NULL));
+  if (p->A->boundtocpu || p->B->boundtocpu) product->host = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A^T D in parallel: PETSc multiplies with a MAIJ of A, which for an AIJCUSPARSE is a copy of its values */
+static PetscErrorCode MatAIJTCChooseCopies(const Mat_Product *p, MatAIJTCProduct *product)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(p->A);
+
+  PetscFunctionBegin;
+  product->copies = PETSC_FALSE;
+  if (c && c->cuda && c->mpi && p->type == MATPRODUCT_AtB) PetscCall(PetscObjectBaseTypeCompare((PetscObject)p->B, MATMPIDENSE, &product->copies));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -149,6 +292,9 @@ PetscErrorCode MatProductSetFromOptions_AIJTC(Mat C)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&product));
+  PetscCall(MatAIJTCChooseOperand(C->product, product));
+  PetscCall(MatAIJTCChooseHost(C, product));
+  PetscCall(MatAIJTCChooseCopies(C->product, product));
   PetscCall(PetscObjectContainerCompose((PetscObject)C, PRODUCT_CONTAINER, product, MatAIJTCProductDestroy));
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   ierr = MatProductSetFromOptions(C);
