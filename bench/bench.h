@@ -19,7 +19,7 @@
 
 /* A matrix in compressed rows. MATAIJ and all types derived from it use these arrays in place. */
 struct Csr {
-  std::string              name, origin; /* as asked for; what it was made from */
+  std::string              name, origin, method; /* as asked for; what it was made from; cg or bcgs, empty: by its symmetry and diagonal */
   PetscInt                 m = 0, n = 0;
   std::vector<PetscInt>    i, j;
   std::vector<PetscScalar> a;

@@ -114,13 +114,13 @@ std::vector<Edge> RoadEdges(PetscInt n, size_t count)
   for (PetscInt u = 0; u + 1 < n; u++) {
     if (Hash((uint64_t)u) % 100 < 93) join(u, u + 1);
   }
-  for (uint64_t k = 0; edges.size() < count && k < 20 * (uint64_t)n; k++) {
+  for (uint64_t k = 0; edges.size() < count + count / 64 && k < 20 * (uint64_t)n; k++) {
     const uint64_t h = Hash(k + 77), near = Hash(h) % 1000 + 2;
     const PetscInt u = (PetscInt)(h % (uint64_t)n);
 
     join(u, (PetscInt)((h >> 32) % 10 ? ((uint64_t)u + near) % (uint64_t)n : Hash(h + 1) % (uint64_t)n));
   }
-  SortUnique(edges);
+  SortUnique(edges); /* some are there twice: hence more than needed */
   Thin(edges, count);
   return edges;
 }

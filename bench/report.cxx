@@ -88,17 +88,32 @@ PetscErrorCode PrintSolves(const std::vector<MatrixResult> &results)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* How a variant did over all matrices */
-PetscErrorCode PrintSummary(const Machine *machine, const std::vector<MatrixResult> &results)
+/* Microseconds, a line a matrix and a column a variant: what to look at first */
+PetscErrorCode PrintTimes(const std::vector<MatrixResult> &results, const std::vector<std::string> &variants)
 {
-  std::vector<std::string> variants;
-
   PetscFunctionBegin;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n%-26s %12s", "us", "nonzeros"));
+  for (const std::string &variant : variants) PetscCall(PetscPrintf(PETSC_COMM_SELF, " %*s", (int)PetscMax(variant.size(), 8), variant.c_str()));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n"));
   for (const MatrixResult &matrix : results) {
-    for (const ProductResult &p : matrix.products) {
-      if (std::find(variants.begin(), variants.end(), p.variant) == variants.end()) variants.push_back(p.variant);
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-26s %12.0f", matrix.name.c_str(), matrix.nnz));
+    for (const std::string &variant : variants) {
+      std::string cell = "-";
+
+      for (const ProductResult &p : matrix.products) {
+        if (p.variant == variant) cell = p.error.empty() ? Cell("%.2f", 1e6 * p.seconds(), true) : "FAILED";
+      }
+      PetscCall(PetscPrintf(PETSC_COMM_SELF, " %*s", (int)PetscMax(variant.size(), 8), cell.c_str()));
     }
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n"));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How a variant did over all matrices */
+PetscErrorCode PrintSummary(const Machine *machine, const std::vector<MatrixResult> &results, const std::vector<std::string> &variants)
+{
+  PetscFunctionBegin;
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n%-16s %8s %9s %9s  %s\n", "variant", "matrices", "geomean", "least", machine->gpu ? "of best cuSPARSE / variant" : "of aij / variant"));
   for (const std::string &variant : variants) {
     double      logs = 0.0, least = -1.0;
@@ -277,7 +292,14 @@ PetscErrorCode ReportProgress(const Machine *machine, const MatrixResult *matrix
 
 PetscErrorCode ReportTable(const Machine *machine, const std::vector<MatrixResult> &results)
 {
+  std::vector<std::string> variants;
+
   PetscFunctionBegin;
+  for (const MatrixResult &matrix : results) {
+    for (const ProductResult &p : matrix.products) {
+      if (std::find(variants.begin(), variants.end(), p.variant) == variants.end()) variants.push_back(p.variant);
+    }
+  }
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n%s; copy %.1f GB/s (%.3g GB read + written); %s\n", machine->gpu ? machine->device.c_str() : ("no GPU: the host backend on " + machine->cpu).c_str(), 1e-9 * machine->copy_bandwidth,
                         2e-9 * machine->copy_bytes, machine->petsc.c_str()));
   PetscCall(PrintHead(machine));
@@ -286,7 +308,8 @@ PetscErrorCode ReportTable(const Machine *machine, const std::vector<MatrixResul
     for (const ProductResult &p : matrix.products) PetscCall(PrintProduct(machine, &matrix, &p));
   }
   PetscCall(PrintSolves(results));
-  PetscCall(PrintSummary(machine, results));
+  PetscCall(PrintTimes(results, variants));
+  PetscCall(PrintSummary(machine, results, variants));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,5 +1,6 @@
 /*
-   Time of an iteration of PETSc's solvers on PETSc's type beside ours on ours: cg for a symmetric matrix with a positive diagonal, else bcgs. b = A 1, a zero guess, all iterations forced
+   Time of an iteration of PETSc's solvers on PETSc's type beside ours on ours: cg for a symmetric matrix with a positive diagonal, else bcgs (the paper's
+   matrices: what the paper says). b = A 1, a zero guess, all iterations forced
    by tolerances that nothing reaches; the best of three solves after one that is not timed.
 */
 #include "bench.h"
@@ -70,7 +71,7 @@ bool HasPositiveDiagonal(const Csr *A)
 
 void SolvesRun(const Machine *machine, const Settings *settings, Csr *A, std::vector<SolveResult> *results)
 {
-  const std::string method = A->symmetric && HasPositiveDiagonal(A) ? "cg" : "bcgs";
+  const std::string method = !A->method.empty() ? A->method : A->symmetric && HasPositiveDiagonal(A) ? "cg" : "bcgs";
 
   if (A->m != A->n) return;
   for (const std::string &pc : settings->preconditioners) {

@@ -40,7 +40,7 @@ for library in "$prefix"/lib/libpetsc.so "$PETSCTC_LIB"; do
   stripped "$library" "$folder/lib/$name"
 done
 ln -sf "$name" "$folder/lib/libpetsctc.so"
-for program in solve ex1 ex2 ex3; do
+for program in solve ex1 ex2 ex3 petsctc-bench; do
   stripped "$PETSCTC_BUILD/bin/$program" "$folder/bin/$program"
 done
 # Each unit test holds all kernels: together they compress to the size of one.

@@ -211,7 +211,23 @@ section_acceptance() {
   gpu_step "option sweep" 180 gpu_sweep "$here/sweep-gpu.txt" --timeout 60 --keep-failures "$out/acceptance-sweep.tar.gz"
 }
 
-# --- bench: time per iteration, best of 5 solves; the table has one line for each matrix, method and preconditioner
+# --- bench: first petsctc-bench on what docs/performance.md reports; its numbers stay in $out/bench-*.json, all its tables in $out/bench.log, the table of times is printed
+stencils=7pt:256,7pt:101,27pt:100,elas:40,7pt:43,5pt:387x388,sw2:81920,diag:15439
+irregular=tet:1000000:random,tet:1000000:rcm,webgraph:1000000,denserow:1000000,longrows:2000x10000
+benchmark() { # NAME OPTIONS...
+  local name=$1 status=0
+  shift
+  "$bundle/bin/petsctc-bench" -bench_folder "$bundle/matrices" -bench_json "$out/bench-$name.json" "$@" >"$work/benchmark" 2>&1 || status=$?
+  cat "$work/benchmark"
+  {
+    printf '\n%s: %s\n' "$name" "$*"
+    grep FAILED "$work/benchmark" | sort -u | head -5 | cut -c1-160
+    sed -n '/^us  /,$p' "$work/benchmark"
+  } >>"$work/times"
+  return $status
+}
+
+# Then time per iteration, best of 5 solves; the table has one line for each matrix, method and preconditioner
 solve_line() { # MATRIX-OPTIONS METHOD PC MMA: iterations, stock us, our us
   local output
   # shellcheck disable=SC2086 # options
@@ -230,6 +246,11 @@ table_line() { # NAME MATRIX-OPTIONS METHOD PC
 }
 section_bench() {
   local pc matrix method
+  gpu_step "products of stencils" 300 benchmark stencils -bench_matrices $stencils -bench_ksp
+  gpu_step "products of stencils, random values" 300 benchmark random -bench_matrices $stencils -bench_values random
+  gpu_step "products of irregular matrices" 200 benchmark irregular -bench_matrices $irregular
+  gpu_step "products of the paper's matrices" 200 benchmark paper -bench_matrices paper18 -bench_ksp
+  gpu_step "products of the paper's matrices, random values" 200 benchmark paper-random -bench_matrices paper18 -bench_values random
   for pc in none jacobi; do
     for matrix in apache1 shallow_water1 cage10 7-point-101^3; do
       for method in cg bcgs; do
@@ -258,6 +279,7 @@ done
   echo "SUMMARY of ${sections[*]}, $(cat "$bundle/VERSION" | head -1), $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1 || true)"
   [ -z "${failures[*]}" ] || printf '%s\n' "${failures[@]}"
   grep -h '^A/B\|plugin.s use in all' "$out/acceptance.log" 2>/dev/null | cut -c1-220
+  [ ! -f "$work/times" ] || cat "$work/times"
   if [ -f "$work/table" ]; then
     printf '%-15s %-5s %-7s %6s %13s %13s %11s %9s\n' "matrix" "KSP" "PC" "its" "PETSc us/it" "Tensor us/it" "core us/it" "speed-up"
     cat "$work/table"
