@@ -1,32 +1,20 @@
 /*
    Method
-     The layout in device memory: upload of the pattern built on the host, value refresh by one gather through the permutation, destruction.
+     The arrays of a layout in device memory: room for them, copies from and to the host, their end.
 
    Layout
      include/petsctc/private/aijtclayout.h, array by array as on the host
 
    Memory traffic
-     Upload: 12 bytes a slot (20 with values) from pageable host memory. Refresh: 24 bytes a slot; a 7-point matrix of 101^3 rows has 8.24 million slots: 198 MB,
-     46 us at 4.3 TB/s.
+     A copy moves AIJTCLayoutBytes() between host and device; only tests and tuning copy.
 */
-#include <petsctc/private/aijtclayout.h>
-#include <petscdevice_cuda.h>
+#include "build.cuh"
 
-namespace
+namespace aijtcbuild
 {
-constexpr int REFRESH_THREADS = 256;
-
-/* Leaves NULL for an empty array and on failure */
-template <class T>
-PetscErrorCode DeviceMalloc(PetscCount count, T **array)
+static PetscErrorCode CheckMalloc(cudaError_t cerr, size_t bytes, void **array)
 {
-  const size_t bytes = (size_t)count * sizeof(T);
-  cudaError_t  cerr;
-
   PetscFunctionBegin;
-  *array = nullptr;
-  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  cerr = cudaMalloc(array, bytes);
   if (cerr == cudaErrorMemoryAllocation) {
     *array = nullptr;
     (void)cudaGetLastError(); /* the failure is reported here; it must not appear again after the next launch */
@@ -36,57 +24,99 @@ PetscErrorCode DeviceMalloc(PetscCount count, T **array)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Every array gets its room before anything is copied; values too, so that a refresh cannot run out of memory */
-PetscErrorCode AllocateArrays(AIJTCLayout *device)
+PetscErrorCode DeviceMallocBytes(size_t bytes, void **array)
 {
-  const PetscCount slots = device->ntiles * AIJTC_TILE;
-
   PetscFunctionBegin;
-  PetscCall(DeviceMalloc(device->nrid, &device->rid));
-  PetscCall(DeviceMalloc(device->npieces + 1, &device->piece_tile));
-  PetscCall(DeviceMalloc(device->nlong + 1, &device->long_piece));
-  PetscCall(DeviceMalloc(device->npieces, &device->partial));
-  PetscCall(DeviceMalloc(device->nslices + 1, &device->slice_tile));
-  PetscCall(DeviceMalloc(slots, &device->col));
-  PetscCall(DeviceMalloc(slots, &device->perm));
-  PetscCall(DeviceMalloc(slots, &device->val));
+  *array = nullptr;
+  if (bytes) PetscCall(CheckMalloc(cudaMalloc(array, bytes), bytes, array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode DeviceMallocBytes(size_t bytes, void **array, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  *array = nullptr;
+  if (bytes) PetscCall(CheckMalloc(cudaMallocAsync(array, bytes, stream), bytes, array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace aijtcbuild
+
+namespace
+{
+using aijtcbuild::DeviceMalloc;
+
+/* One array of a copy, empty ones left NULL */
+template <class T>
+PetscErrorCode ToDevice(PetscCount count, const T *host, T **device, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  *device = nullptr;
+  if (!host) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(DeviceMalloc(count, device));
+  if (count) PetscCallCUDA(cudaMemcpyAsync(*device, host, (size_t)count * sizeof(T), cudaMemcpyHostToDevice, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <class T>
-PetscErrorCode CopyToDevice(PetscCount count, const T *host, T *device, cudaStream_t stream)
+PetscErrorCode ToHost(PetscCount count, const T *device, T **host, cudaStream_t stream)
 {
   PetscFunctionBegin;
-  if (count && host) PetscCallCUDA(cudaMemcpyAsync(device, host, (size_t)count * sizeof(T), cudaMemcpyHostToDevice, stream));
+  *host = nullptr;
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(count, host));
+  PetscCallCUDA(cudaMemcpyAsync(*host, device, (size_t)count * sizeof(T), cudaMemcpyDeviceToHost, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The sizes and what was found, without the arrays */
+AIJTCLayout WithoutArrays(const AIJTCLayout &from, PetscBool cuda)
+{
+  AIJTCLayout to = from;
+
+  to.cuda       = cuda;
+  to.slice      = nullptr;
+  to.pattern    = nullptr;
+  to.value      = nullptr;
+  to.dict       = nullptr;
+  to.rid        = nullptr;
+  to.long_piece = nullptr;
+  to.partial    = nullptr;
+  to.start      = nullptr;
+  return to;
 }
 
 PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t stream)
 {
-  const PetscCount slots = host->ntiles * AIJTC_TILE;
+  const PetscInt slices = AIJTCSlicesTotal(host);
 
   PetscFunctionBegin;
-  PetscCall(AllocateArrays(device));
-  PetscCall(CopyToDevice(host->nrid, host->rid, device->rid, stream));
-  PetscCall(CopyToDevice(host->npieces + 1, host->piece_tile, device->piece_tile, stream));
-  PetscCall(CopyToDevice(host->nlong + 1, host->long_piece, device->long_piece, stream));
-  PetscCall(CopyToDevice(host->nslices + 1, host->slice_tile, device->slice_tile, stream));
-  PetscCall(CopyToDevice(slots, host->col, device->col, stream));
-  PetscCall(CopyToDevice(slots, host->perm, device->perm, stream));
-  PetscCall(CopyToDevice(slots, host->val, device->val, stream));
+  PetscCall(ToDevice(slices, host->slice, &device->slice, stream));
+  PetscCall(ToDevice(host->npattern, host->pattern, &device->pattern, stream));
+  PetscCall(ToDevice(host->nvalue, host->value, &device->value, stream));
+  PetscCall(ToDevice(AIJTC_MAX_DICT, host->dict, &device->dict, stream));
+  PetscCall(ToDevice(host->nrid, host->rid, &device->rid, stream));
+  PetscCall(ToDevice(host->nlong + 1, host->long_piece, &device->long_piece, stream));
+  PetscCall(ToDevice(host->m + 1, host->start, &device->start, stream));
+  PetscCall(DeviceMalloc(host->nslices[AIJTC_LONG], &device->partial));
+  device->exact_always = PETSC_TRUE;
+  for (PetscInt s = 0; s < slices; s++)
+    if (host->slice[s].values != host->slice[s].entries || (host->slice[s].form >> AIJTC_FORM_VALUE & 3) != AIJTC_VALUE_DOUBLE) device->exact_always = PETSC_FALSE;
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-__global__ void RefreshKernel(PetscCount slots, const PetscCount *__restrict__ perm, const PetscScalar *__restrict__ a, PetscScalar *__restrict__ val)
+PetscErrorCode Download(const AIJTCLayout *device, AIJTCLayout *host, cudaStream_t stream)
 {
-  const PetscCount s = (PetscCount)blockIdx.x * REFRESH_THREADS + threadIdx.x;
-
-  if (s < slots) {
-    const PetscCount e = __ldcs(perm + s);
-
-    val[s] = e < 0 ? 0.0 : __ldg(a + e);
-  }
+  PetscFunctionBegin;
+  PetscCall(ToHost(AIJTCSlicesTotal(device), device->slice, &host->slice, stream));
+  PetscCall(ToHost(device->npattern, device->pattern, &host->pattern, stream));
+  PetscCall(ToHost(device->nvalue, device->value, &host->value, stream));
+  PetscCall(ToHost(AIJTC_MAX_DICT, device->dict, &host->dict, stream));
+  PetscCall(ToHost(device->nrid, device->rid, &host->rid, stream));
+  PetscCall(ToHost(device->nlong + 1, device->long_piece, &host->long_piece, stream));
+  PetscCall(ToHost(device->m + 1, device->start, &host->start, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
@@ -95,25 +125,30 @@ PetscErrorCode AIJTCLayoutUpload_CUDA(const AIJTCLayout *host, AIJTCLayout *devi
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *device            = *host;
-  device->cuda       = PETSC_TRUE;
-  device->val        = nullptr;
-  device->col        = nullptr;
-  device->perm       = nullptr;
-  device->rid        = nullptr;
-  device->piece_tile = nullptr;
-  device->long_piece = nullptr;
-  device->slice_tile = nullptr;
-  device->partial    = nullptr;
-  ierr               = Upload(host, device, stream);
+  PetscCheck(!host->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout to copy from lives in device memory: give one of host memory");
+  *device = WithoutArrays(*host, PETSC_TRUE);
+  ierr    = Upload(host, device, stream);
   if (PetscUnlikely(ierr)) (void)AIJTCLayoutDestroy_CUDA(device);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCLayoutDownload_CUDA(const AIJTCLayout *device, AIJTCLayout *host, PetscTCStream stream)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCheck(device->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout to copy from lives in host memory: give one of device memory");
+  *host = WithoutArrays(*device, PETSC_FALSE);
+  ierr  = Download(device, host, stream);
+  if (PetscUnlikely(ierr)) (void)AIJTCLayoutDestroy_Host(host);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode AIJTCLayoutDestroy_CUDA(AIJTCLayout *layout)
 {
-  void *const arrays[] = {layout->val, layout->col, layout->perm, layout->rid, layout->piece_tile, layout->long_piece, layout->slice_tile, layout->partial};
+  void *const arrays[] = {layout->slice, layout->pattern, layout->value, layout->dict, layout->rid, layout->long_piece, layout->partial, layout->start};
   cudaError_t cerr     = cudaSuccess;
 
   PetscFunctionBegin;
@@ -125,18 +160,6 @@ PetscErrorCode AIJTCLayoutDestroy_CUDA(AIJTCLayout *layout)
   }
   *layout = AIJTCLayout{};
   PetscCallCUDA(cerr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode AIJTCLayoutRefresh_CUDA(AIJTCLayout *layout, const PetscScalar a[], PetscTCStream stream)
-{
-  const PetscCount slots = layout->ntiles * AIJTC_TILE;
-
-  PetscFunctionBegin;
-  PetscCheck(layout->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout lives in host memory: use AIJTCLayoutRefresh_Host()");
-  if (!slots) PetscFunctionReturn(PETSC_SUCCESS);
-  RefreshKernel<<<(unsigned)((slots + REFRESH_THREADS - 1) / REFRESH_THREADS), REFRESH_THREADS, 0, stream>>>(slots, layout->perm, a, layout->val);
-  PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,260 @@
+/*
+   Method
+     Which rows go together. One warp a group of consecutive rows looks at the row offsets, decides whether the group is a slice as it stands, and counts the rows of the classes. Where all groups
+     are slices nothing else happens. The rows of the others are listed and sorted by (class, window, decreasing length), packed into as few bits of one key as the matrix needs; the sort is stable,
+     so rows of equal keys stay in the order of their numbers.
+
+   Memory traffic
+     Classification: 4 bytes a row, 16 us for 16.8 million rows at 4.3 TB/s. Sorted rows: 24 bytes a row and pass of 8 bits.
+
+   References
+     CUDA Core Compute Libraries (CUB), DeviceSelect, DeviceRadixSort, DeviceScan
+*/
+#include "build.cuh"
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+
+namespace aijtcbuild
+{
+namespace
+{
+constexpr int LISTED_BLOCKS_PER_PROCESSOR = 8;
+
+enum {
+  CLASS_LONG,
+  CLASS_MEDIUM,
+  CLASS_REST
+};
+
+__device__ __forceinline__ PetscInt PiecesOf(PetscInt length)
+{
+  return length / (AIJTC_PIECE * AIJTC_LANES) + (length % (AIJTC_PIECE * AIJTC_LANES) ? 1 : 0);
+}
+
+__device__ __forceinline__ int ClassOf(PetscInt length, const AIJTCParams &params)
+{
+  return length > params.long_min ? CLASS_LONG : length > params.short_max ? CLASS_MEDIUM : CLASS_REST;
+}
+
+__device__ __forceinline__ unsigned SumOfLanes(unsigned n)
+{
+  return __reduce_add_sync(ALL_LANES, n);
+}
+
+/* The rows of a group that is no slice, into the counts of this lane */
+__device__ void CountRows(PetscInt first, PetscInt last, const PetscInt *__restrict__ i, const AIJTCParams &params, int lane, RowCounts &mine)
+{
+  for (PetscInt r = first + lane; r < last; r += AIJTC_LANES) {
+    const PetscInt length = i[r + 1] - i[r];
+    const int      c      = ClassOf(length, params);
+
+    mine.longest = max(mine.longest, (unsigned)length);
+    if (c == CLASS_LONG) {
+      mine.nlong++;
+      mine.pieces += (unsigned long long)PiecesOf(length);
+    } else if (c == CLASS_MEDIUM) mine.nmedium++;
+    else mine.nrest++;
+  }
+}
+
+__device__ void AddCounts(const RowCounts &mine, int lane, RowCounts *counts)
+{
+  const unsigned n[]  = {SumOfLanes(mine.nlong), SumOfLanes(mine.nmedium), SumOfLanes(mine.nrest), SumOfLanes(mine.nempty)};
+  unsigned      *to[] = {&counts->nlong, &counts->nmedium, &counts->nrest, &counts->nempty};
+  const unsigned most = __reduce_max_sync(ALL_LANES, mine.longest);
+
+  if (mine.pieces) atomicAdd(&counts->pieces, mine.pieces);
+  if (lane) return;
+  for (int k = 0; k < 4; k++)
+    if (n[k]) atomicAdd(to[k], n[k]);
+  if (mine.consecutive) atomicAdd(&counts->consecutive, mine.consecutive);
+  if (most) atomicMax(&counts->longest, most);
+}
+
+__global__ void __launch_bounds__(THREADS) ClassifyKernel(PetscInt m, PetscInt groups, const PetscInt *__restrict__ i, AIJTCParams params, uint8_t *__restrict__ flag, RowCounts *counts)
+{
+  const int      lane = (int)threadIdx.x % AIJTC_LANES;
+  const PetscInt rows = AIJTC_LANES * params.rrows;
+  RowCounts      mine = {};
+
+  for (PetscInt g = (PetscInt)blockIdx.x * WARPS + (PetscInt)threadIdx.x / AIJTC_LANES; g < groups; g += (PetscInt)gridDim.x * WARPS) {
+    const PetscInt first = g * rows, last = m - first < rows ? m : first + rows;
+    unsigned       most = 0;
+
+    for (PetscInt r = first + lane; r < last; r += AIJTC_LANES) {
+      const unsigned length = (unsigned)(i[r + 1] - i[r]);
+
+      most = max(most, length);
+      mine.nempty += !length;
+    }
+    most = __reduce_max_sync(ALL_LANES, most);
+
+    const bool slice = (PetscInt)most <= params.short_max && 2 * (int64_t)(i[last] - i[first]) >= (int64_t)most * (last - first);
+
+    if (slice) mine.consecutive += lane == 0;
+    else CountRows(first, last, i, params, lane, mine);
+    if (lane == 0) flag[g] = slice;
+  }
+  AddCounts(mine, lane, counts);
+  if (blockIdx.x == 0 && threadIdx.x == 0) counts->nnz = (unsigned long long)i[m];
+}
+
+/* Keys ascend in class and window and descend in length */
+struct KeyFields {
+  int length_bits, window_bits;
+};
+
+__global__ void KeysKernel(PetscInt n, const int32_t *__restrict__ row, const PetscInt *__restrict__ i, AIJTCParams params, KeyFields fields, unsigned longest, uint64_t *__restrict__ key)
+{
+  const PetscInt q = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
+
+  if (q >= n) return;
+
+  const PetscInt r = row[q], length = i[r + 1] - i[r];
+  const uint64_t window = params.window ? (uint64_t)(r / params.window) : 0;
+
+  key[q] = ((((uint64_t)ClassOf(length, params) << fields.window_bits) | window) << fields.length_bits) | (uint64_t)(longest - (unsigned)length);
+}
+
+/* Rows in their order to their places in rid; pieces of the long ones, and none after the last of them */
+__global__ void PlaceRowsKernel(PetscInt n, PetscInt nlong, PetscInt nmedium, PetscInt rid_tile, PetscInt rid_rows, const int32_t *__restrict__ row, const PetscInt *__restrict__ i, PetscInt *__restrict__ rid, PetscInt *__restrict__ pieces)
+{
+  const PetscInt q = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
+
+  if (q == 0 && nlong) pieces[nlong] = 0;
+  if (q >= n) return;
+
+  const PetscInt r = row[q];
+
+  if (q < nlong) {
+    rid[q]    = r;
+    pieces[q] = PiecesOf(i[r + 1] - i[r]);
+  } else if (q < nlong + nmedium) rid[rid_tile + (q - nlong)] = r;
+  else rid[rid_rows + (q - nlong - nmedium)] = r;
+}
+
+struct IsListed {
+  const uint8_t *flag;
+  PetscInt       rows;
+
+  __host__ __device__ bool operator()(int32_t row) const { return !flag[row / rows]; }
+};
+
+int BitsFor(uint64_t largest)
+{
+  int bits = 0;
+
+  for (; largest; largest >>= 1) bits++;
+  return bits;
+}
+
+/* The rows of the groups that are no slices, ascending */
+PetscErrorCode ListRows(const AIJTCLayout *layout, const uint8_t flag[], PetscInt n, int32_t **row, Scratch &scratch, cudaStream_t stream)
+{
+  const thrust::counting_iterator<int32_t> all(0);
+  const IsListed                           listed = {flag, AIJTC_LANES * layout->params.rrows};
+  size_t                                   bytes  = 0;
+  int32_t                                 *found;
+  uint8_t                                 *work;
+
+  PetscFunctionBegin;
+  PetscCall(scratch.Get(n, row));
+  PetscCall(scratch.Get(1, &found));
+  PetscCallCUDA(cub::DeviceSelect::If(nullptr, bytes, all, *row, found, (int64_t)layout->m, listed, stream));
+  PetscCall(scratch.Get((PetscCount)bytes, &work));
+  PetscCallCUDA(cub::DeviceSelect::If(work, bytes, all, *row, found, (int64_t)layout->m, listed, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ListGroups(PetscInt groups, PetscInt n, const uint8_t flag[], PetscInt **group, Scratch &scratch, cudaStream_t stream)
+{
+  const thrust::counting_iterator<PetscInt> all(0);
+  size_t                                    bytes = 0;
+  PetscInt                                 *found;
+  uint8_t                                  *work;
+
+  PetscFunctionBegin;
+  PetscCall(scratch.Get(n, group));
+  PetscCall(scratch.Get(1, &found));
+  PetscCallCUDA(cub::DeviceSelect::Flagged(nullptr, bytes, all, flag, *group, found, (int64_t)groups, stream));
+  PetscCall(scratch.Get((PetscCount)bytes, &work));
+  PetscCallCUDA(cub::DeviceSelect::Flagged(work, bytes, all, flag, *group, found, (int64_t)groups, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode SortRows(const AIJTCLayout *layout, const PetscInt i[], PetscInt n, unsigned longest, const int32_t row[], int32_t **sorted, Scratch &scratch, cudaStream_t stream)
+{
+  const AIJTCParams &params = layout->params;
+  const KeyFields    fields = {BitsFor(longest), params.window ? BitsFor((uint64_t)((layout->m - 1) / params.window)) : 0};
+  const int          bits   = 2 + fields.window_bits + fields.length_bits;
+  size_t             bytes  = 0;
+  uint64_t          *key, *sorted_key;
+  uint8_t           *work;
+
+  PetscFunctionBegin;
+  PetscCall(scratch.Get(n, &key));
+  PetscCall(scratch.Get(n, &sorted_key));
+  PetscCall(scratch.Get(n, sorted));
+  KeysKernel<<<BlocksFor(n, THREADS), THREADS, 0, stream>>>(n, row, i, params, fields, longest, key);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(nullptr, bytes, key, sorted_key, row, *sorted, (int64_t)n, 0, bits, stream));
+  PetscCall(scratch.Get((PetscCount)bytes, &work));
+  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(work, bytes, key, sorted_key, row, *sorted, (int64_t)n, 0, bits, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numbers of pieces to where they begin, in place */
+PetscErrorCode AddPieces(const AIJTCLayout *layout, Scratch &scratch, cudaStream_t stream)
+{
+  size_t   bytes = 0;
+  uint8_t *work;
+
+  PetscFunctionBegin;
+  if (!layout->nlong) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, layout->long_piece, layout->long_piece, (int64_t)layout->nlong + 1, stream));
+  PetscCall(scratch.Get((PetscCount)bytes, &work));
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, layout->long_piece, layout->long_piece, (int64_t)layout->nlong + 1, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
+
+PetscErrorCode ClassifyRows(PetscInt m, const PetscInt i[], const AIJTCParams &params, uint8_t flag[], Scratch &scratch, RowCounts *counts, cudaStream_t stream)
+{
+  const PetscInt groups = GroupsOf(m, params);
+  int            device, processors;
+  RowCounts     *found;
+
+  PetscFunctionBegin;
+  *counts = RowCounts{};
+  if (!groups) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(scratch.Get(1, &found));
+  PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  ClassifyKernel<<<PetscMin(BlocksFor(groups, WARPS), (unsigned)(LISTED_BLOCKS_PER_PROCESSOR * processors)), THREADS, 0, stream>>>(m, groups, i, params, flag, found);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cudaMemcpyAsync(counts, found, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode OrderRows(AIJTCLayout *layout, const PetscInt i[], const uint8_t flag[], const RowCounts &counts, PetscInt **group, Scratch &scratch, cudaStream_t stream)
+{
+  const PetscInt groups = GroupsOf(layout->m, layout->params), n = (PetscInt)counts.nlong + (PetscInt)counts.nmedium + (PetscInt)counts.nrest;
+  int32_t       *row, *sorted;
+
+  PetscFunctionBegin;
+  *group = nullptr;
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  if (layout->nconsecutive) PetscCall(ListGroups(groups, layout->nconsecutive, flag, group, scratch, stream));
+  PetscCall(ListRows(layout, flag, n, &row, scratch, stream));
+  PetscCall(SortRows(layout, i, n, counts.longest, row, &sorted, scratch, stream));
+  PetscCallCUDA(cudaMemsetAsync(layout->rid, 0xff, (size_t)layout->nrid * sizeof(*layout->rid), stream)); /* -1 */
+  PlaceRowsKernel<<<BlocksFor(n, THREADS), THREADS, 0, stream>>>(n, layout->nlong, layout->nmedium, layout->rid_tile, layout->rid_rows, sorted, i, layout->rid, layout->long_piece);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(AddPieces(layout, scratch, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace aijtcbuild

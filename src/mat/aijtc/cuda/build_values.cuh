@@ -1,0 +1,102 @@
+/*
+   How values go into the value stream, the same when a layout is built and when it is refreshed.
+
+   Method
+     A constant slot stores the first entry of each row remainder, zero where there is none; others store every entry at its place, a count of mask bits. An index into the dictionary is found by
+     bisection of the dictionary's copy in shared memory.
+
+   Memory traffic
+     1, 4 or 8 bytes a value written, neighbouring lanes to neighbouring places
+*/
+#pragma once
+
+#include "build_slots.cuh"
+
+namespace aijtcbuild
+{
+/* The dictionary, in shared memory */
+struct DictCopy {
+  unsigned long long key[AIJTC_MAX_DICT];
+  int                n;
+
+  /* By all threads of a block */
+  __device__ __forceinline__ void Load(const PetscScalar *__restrict__ dict, int ndict)
+  {
+    for (int k = (int)threadIdx.x; k < ndict; k += THREADS) key[k] = BitsOf(dict, k);
+    if (threadIdx.x == 0) n = ndict;
+    __syncthreads();
+  }
+
+  /* The last index whose key is not above `bits`, or 0 */
+  __device__ __forceinline__ int Find(uint64_t bits) const
+  {
+    int low = 0, above = n;
+
+    while (above - low > 1) {
+      const int middle = (low + above) / 2;
+
+      if (key[middle] <= bits) low = middle;
+      else above = middle;
+    }
+    return low;
+  }
+};
+
+/* Where the values of one slice go, and in what form. CHECK: find out whether the form holds them; a build knows that it does */
+template <bool CHECK>
+struct ValueStore {
+  uint8_t        *value;
+  int             form; /* AIJTC_VALUE_* */
+  const DictCopy *dict;
+  bool            fits = true; /* of what this lane stored */
+
+  __device__ __forceinline__ ValueStore(uint8_t *stream, const AIJTCSlice &slice, const DictCopy &dict) : value(stream + (size_t)AIJTC_UNIT * slice.value), form((int)(slice.form >> AIJTC_FORM_VALUE & 3)), dict(&dict) { }
+
+  /* Bytes of a value */
+  __device__ __forceinline__ int Width() const { return form == AIJTC_VALUE_DOUBLE ? 8 : form == AIJTC_VALUE_FLOAT ? 4 : 1; }
+
+  __device__ __forceinline__ void Put(int32_t at, uint64_t bits)
+  {
+    if (form == AIJTC_VALUE_DOUBLE) {
+      reinterpret_cast<uint64_t *>(value)[at] = bits;
+    } else if (form == AIJTC_VALUE_FLOAT) {
+      reinterpret_cast<float *>(value)[at] = (float)__longlong_as_double((long long)bits);
+      if constexpr (CHECK) fits = fits && IsFloat(bits);
+    } else {
+      const int k = dict->Find(bits);
+
+      value[at] = (uint8_t)k;
+      if constexpr (CHECK) fits = fits && dict->key[k] == bits;
+    }
+  }
+
+  template <int R>
+  __device__ __forceinline__ void PutConstant(const Slot<R> &slot, const int32_t rem[R], int period, int32_t at, int lane)
+  {
+    uint64_t mine = 0;
+
+    for (int p = 0; p < period; p++) {
+      uint64_t of = 0;
+
+      (void)slot.First(rem, p, &of);
+      if (lane == p) mine = of;
+      if constexpr (CHECK) {
+#pragma unroll
+        for (int r = 0; r < R; r++) fits = fits && (!slot.has[r] || rem[r] != p || slot.bits[r] == of);
+      }
+    }
+    if (lane < period) Put(at + lane, mine);
+  }
+
+  /* before: of the slice's entries (or values) */
+  template <int R>
+  __device__ __forceinline__ void PutEntries(const Slot<R> &slot, const unsigned mask[R], int32_t before, int lane)
+  {
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      if (slot.has[r]) Put(before + __popc(mask[r] & ((1u << lane) - 1)), slot.bits[r]);
+      before += __popc(mask[r]);
+    }
+  }
+};
+} // namespace aijtcbuild
