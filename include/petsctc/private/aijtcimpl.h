@@ -138,7 +138,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *, Vec, Vec, Vec
 /* transpose.cxx, reductions.cxx, diagonal.cxx, dense.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyTransposed(Mat);
 #if PetscDefined(HAVE_CUDA)
-PETSC_INTERN PetscErrorCode MatAIJTCGetTransposed(Mat, const MatAIJTCClass *, Mat_AIJTC **);
+PETSC_INTERN PetscErrorCode MatAIJTCGetTransposeOrSelf(Mat, const MatAIJTCClass *, Mat_AIJTC **);
 typedef struct { /* PETSc's device CSR arrays, in parent scope */
   PetscCount      nnz;
   const PetscInt *i, *j;
@@ -150,7 +150,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCRestoreDeviceCSR(Mat, PetscBool, MatAIJTCDev
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Reductions(MatAIJTCClass *);
 #endif
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Diagonal(MatAIJTCClass *);
-PETSC_INTERN PetscErrorCode MatAIJTCDenseNumeric(Mat, PetscBool, PetscBool *);
+PETSC_INTERN PetscErrorCode MatAIJTCMultDense(Mat, PetscBool, PetscBool *);
 
 /* products.cxx, factors.cxx */
 #define AIJTC_PRODUCT_HOOK "MatProductSetFromOptions_anytype_C"

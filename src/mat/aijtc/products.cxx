@@ -26,6 +26,7 @@ typedef struct {
   PetscBool        copies;    /* PETSc's symbolic phase keeps a copy of A's values ... */
   Mat              symbolicA; /* ... of this A in this state */
   PetscObjectState stateA;
+  PetscBool        hostdense; /* the result was a MATSEQDENSE when it was given to the symbolic phase */
 } MatAIJTCProduct;
 
 static PetscErrorCode MatAIJTCProductDestroy(PetscCtxRt ctx)
@@ -201,10 +202,18 @@ static PetscErrorCode MatAIJTCCallNumeric(Mat C, MatAIJTCPhase *phase)
 
 static PetscErrorCode MatProductNumeric_AIJTC(Mat C)
 {
-  MatAIJTCPhase  phase;
-  PetscErrorCode ierr;
+  MatAIJTCProduct *product;
+  MatAIJTCPhase    phase;
+  PetscErrorCode   ierr;
+  PetscBool        done;
 
   PetscFunctionBegin;
+  PetscCall(PetscObjectContainerQuery((PetscObject)C, PRODUCT_CONTAINER, &product));
+  PetscCall(MatAIJTCMultDense(C, (PetscBool)(product && product->hostdense), &done));
+  if (done) {
+    C->ops->productnumeric = MatProductNumeric_AIJTC;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   ierr                   = MatAIJTCCallNumeric(C, &phase);
   phase.product->numeric = C->ops->productnumeric; /* a product of three by two products sets it anew */
@@ -245,6 +254,7 @@ static PetscErrorCode MatProductSymbolic_AIJTC(Mat C)
   PetscFunctionBegin;
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   PetscCall(MatAIJTCSyncOperands(C->product, &phase.scope));
+  PetscCall(PetscObjectTypeCompare((PetscObject)C, MATSEQDENSE, &phase.product->hostdense));
   first                    = phase.scope.c[0];
   C->ops->productsymbolic  = phase.product->symbolic;
   ierr                     = (*phase.product->symbolic)(C);

@@ -104,7 +104,7 @@ static PetscErrorCode MatAIJTCTransposedRefresh(Mat A, MatAIJTCTransposed *t, Pe
 }
 
 /* The key's rules are those of MatAIJTCUpdateLayout(). Other settings ask for another layout, too */
-PetscErrorCode MatAIJTCGetTransposed(Mat A, const MatAIJTCClass *, Mat_AIJTC **transposed)
+static PetscErrorCode MatAIJTCGetTransposed(Mat A, Mat_AIJTC **transposed)
 {
   const PetscObjectState state = ((PetscObject)A)->state;
   const PetscObjectId    id    = ((PetscObject)A)->id;
@@ -140,13 +140,13 @@ PetscErrorCode MatAIJTCGetTransposed(Mat A, const MatAIJTCClass *, Mat_AIJTC **t
 }
 
 /* A matrix whose user promised that it stays symmetric is its own transpose. MAT_SYMMETRIC alone may be of values since replaced */
-static PetscErrorCode MatAIJTCGetTransposeOrSelf(Mat A, const MatAIJTCClass *c, Mat_AIJTC **tc)
+PetscErrorCode MatAIJTCGetTransposeOrSelf(Mat A, const MatAIJTCClass *c, Mat_AIJTC **tc)
 {
   PetscFunctionBegin;
   if (A->symmetric == PETSC_BOOL3_TRUE && A->symmetry_eternal) {
     PetscCall(MatAIJTCGetData(A, tc));
     PetscCall(MatAIJTCUpdateLayout(A, c, *tc));
-  } else PetscCall(MatAIJTCGetTransposed(A, c, tc));
+  } else PetscCall(MatAIJTCGetTransposed(A, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

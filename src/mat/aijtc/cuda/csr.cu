@@ -21,7 +21,7 @@
      CCCL, cub::DeviceReduce
 */
 #include "csrrows.cuh"
-#include "scratch.cuh"
+#include <petsctc/private/devicescratch.h>
 #include <petsctc/private/aijtcops.h>
 #include <petsctc/private/vecreduce.h>
 #include <cub/device/device_reduce.cuh>

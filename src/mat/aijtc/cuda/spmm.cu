@@ -5,7 +5,7 @@
    Layout
      include/petsctc/private/aijtclayout.h
 */
-#include "scratch.cuh"
+#include <petsctc/private/devicescratch.h>
 #include "spmm.cuh"
 #include <petsctc/private/aijtcops.h>
 

@@ -14,7 +14,7 @@
    References
      CCCL, cub::DeviceRadixSort; Adinets, Merrill, Onesweep: a faster least significant digit radix sort for GPUs, 2022
 */
-#include "scratch.cuh"
+#include <petsctc/private/devicescratch.h>
 #include <petsctc/private/aijtcops.h>
 #include <cub/device/device_radix_sort.cuh>
 
