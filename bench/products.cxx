@@ -116,7 +116,7 @@ PetscErrorCode CreateAIJTC(const Machine *machine, const std::string &variant, C
   for (const auto &option : c->options) {
     PetscBool used;
 
-    PetscCall(PetscOptionsUsed(nullptr, option.first.c_str(), &used));
+    PetscCall(PetscOptionsUsed(nullptr, option.first.c_str() + 1, &used));
     PetscCheck(used, PETSC_COMM_SELF, PETSC_ERR_SUP, "The type knows no option -%s", option.first.c_str() + sizeof(prefix));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -134,7 +134,7 @@ PetscErrorCode DescribeDevice(const Settings *settings, Machine *machine)
   PetscCallCUDA(cudaMemsetAsync(from, 1, bytes, machine->stream));
   PetscCallCUDA(cudaMemsetAsync(to, 2, bytes, machine->stream));
   for (int k = 0; k < 25; k++) {
-    double seconds;
+    double seconds = 0.0;
     bool   expired;
 
     PetscCall(TimeBatchCUDA(
@@ -237,7 +237,7 @@ PetscErrorCode MachineSynchronize(const Machine *machine, PetscLogDouble *second
 PetscErrorCode TimeProducts(const Machine *machine, const Settings *settings, bool queued, const std::function<PetscErrorCode()> &product, Spread *spread)
 {
   const PetscInt      warm_up = 5;
-  double              once;
+  double              once    = 0.0;
   bool                expired;
   std::vector<double> times;
 
@@ -249,7 +249,7 @@ PetscErrorCode TimeProducts(const Machine *machine, const Settings *settings, bo
   if (room > warm_up) PetscCall(TimeBatch(machine, false, warm_up, product, &once, &expired));
   if (once * settings->products * batches < settings->limit) each = settings->products; /* the first product was slow, the others are not */
   for (PetscInt k = 0; k < batches; k++) {
-    double seconds;
+    double seconds = 0.0;
 
     PetscCall(TimeBatch(machine, queued, each, product, &seconds, &expired));
     if (expired) PetscFunctionReturn(PETSC_SUCCESS); /* cannot be queued: not measured */
