@@ -1,0 +1,426 @@
+/*
+   Operations besides the product, on the host and on the device: the transpose and products with it, norms and row sums, the diagonal, scaling, and products with several columns.
+
+   Tolerance: sums of n terms, |computed - exact| <= n eps (sum of the terms' absolute values) and at most 64 eps of it for the products, whose rows are added in several parts; the exact value is
+   formed in long double from the CSR arrays. Everything without a sum is exact.
+*/
+#include "layouts.h"
+#include <petsctc/private/aijtcops.h>
+#include <cfloat>
+#include <numeric>
+
+#if PetscDefined(HAVE_CUDA)
+  #define LAUNCH(name, ...) ASSERT_EQ(PETSC_SUCCESS, cuda ? name##_CUDA(__VA_ARGS__) : name##_Host(__VA_ARGS__))
+#else
+  #define LAUNCH(name, ...) ASSERT_EQ(PETSC_SUCCESS, name##_Host(__VA_ARGS__))
+#endif
+
+namespace
+{
+using Values  = std::vector<PetscScalar>;
+using Indices = std::vector<PetscInt>;
+
+constexpr PetscScalar GUARD = -7.25e99;
+
+PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params)
+{
+  *params = *(const AIJTCParams *)ctx;
+  return AIJTCParamsResolve(m, n, nnz, bs, params);
+}
+
+constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH};
+
+Values Random(size_t n, unsigned seed)
+{
+  std::mt19937 random(seed);
+  Values       v(n);
+
+  for (auto &x : v) x = std::uniform_real_distribution<double>(-1.0, 1.0)(random);
+  return v;
+}
+
+/* A sum in long double, and how far one in double may be from it */
+struct Sum {
+  long double value = 0.0L, absolute = 0.0L;
+  size_t      terms = 0;
+
+  void   add(long double term) { value += term, absolute += fabsl(term), terms++; }
+  double bound() const { return (double)(std::min<size_t>(terms + 1, 64) * DBL_EPSILON * absolute); }
+  double boundOfAny() const { return (double)((terms + 1) * DBL_EPSILON * absolute); }
+};
+
+/* z[r] = sum of the entries of row r, or column r if transposed, times x */
+std::vector<Sum> Product(const Csr &A, bool transposed, const PetscScalar x[])
+{
+  std::vector<Sum> z(transposed ? A.n : A.m);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      if (transposed) z[A.j[k]].add((long double)A.a[k] * x[r]);
+      else z[r].add((long double)A.a[k] * x[A.j[k]]);
+    }
+  }
+  return z;
+}
+
+/* Sums of |a| by row or by column */
+std::vector<Sum> AbsoluteSums(const Csr &A, bool columns)
+{
+  std::vector<Sum> sum(columns ? A.n : A.m);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) sum[columns ? A.j[k] : r].add(fabsl((long double)A.a[k]));
+  }
+  return sum;
+}
+
+struct Reference {
+  long double norm = 0.0L, bound = 0.0L;
+};
+
+Reference Largest(const std::vector<Sum> &sums)
+{
+  Reference largest;
+
+  for (const auto &s : sums) {
+    largest.norm  = std::max(largest.norm, s.value);
+    largest.bound = std::max<long double>(largest.bound, s.boundOfAny());
+  }
+  return largest;
+}
+
+PetscInt FindDiagonal(const Csr &A, PetscInt r)
+{
+  for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+    if (A.j[k] == r) return k;
+  }
+  return -1;
+}
+
+/* PETSc's matrices have no two entries in one place; a search may find either */
+bool HasDuplicates(const Csr &A)
+{
+  for (PetscInt r = 0; r < A.m; r++) {
+    Indices columns(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1]);
+
+    std::sort(columns.begin(), columns.end());
+    if (std::adjacent_find(columns.begin(), columns.end()) != columns.end()) return true;
+  }
+  return false;
+}
+
+/* A CSR matrix in the memory of a backend */
+struct Arrays {
+  Array<PetscInt>    i, j;
+  Array<PetscScalar> a;
+  PetscCount         nnz;
+
+  Arrays(bool cuda, const Csr &A) : i(cuda, A.i), j(cuda, A.j), a(cuda, A.a), nnz((PetscCount)A.a.size()) { }
+};
+
+class Operations : public ::testing::TestWithParam<std::tuple<bool, Pattern>> {
+protected:
+  bool cuda = false;
+  Csr  A;
+
+  void SetUp() override
+  {
+    cuda = std::get<0>(GetParam());
+    if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
+    A = std::get<1>(GetParam()).make();
+  }
+};
+
+/* ---- transpose */
+
+TEST_P(Operations, TransposeIsSortedByRow)
+{
+  Arrays          arrays(cuda, A);
+  Array<PetscInt> ti(cuda, Indices(A.n + 1, -5)), tj(cuda, Indices(A.j.size(), -5)), perm(cuda, Indices(A.j.size(), -5));
+  Indices         order(A.j.size()), row(A.j.size()), rows, counts(A.n + 1, 0);
+
+  LAUNCH(AIJTCCsrTranspose, A.m, A.n, arrays.nnz, arrays.i, arrays.j, ti, tj, perm, nullptr);
+  for (PetscInt r = 0; r < A.m; r++) std::fill(row.begin() + A.i[r], row.begin() + A.i[r + 1], r);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](PetscInt k, PetscInt l) { return A.j[k] < A.j[l]; });
+  for (PetscInt k : order) rows.push_back(row[k]);
+  for (PetscInt c : A.j) counts[c + 1]++;
+  std::partial_sum(counts.begin(), counts.end(), counts.begin());
+  EXPECT_EQ(perm.Values(), order);
+  EXPECT_EQ(tj.Values(), rows);
+  EXPECT_EQ(ti.Values(), counts);
+}
+
+/* A layout of the transpose, destroyed with its owner */
+struct Transposed {
+  bool        cuda;
+  AIJTCLayout layout = {};
+  PetscInt   *perm   = nullptr;
+
+  explicit Transposed(bool on) : cuda(on) { }
+  Transposed(const Transposed &) = delete;
+  ~Transposed()
+  {
+    [this] { LAUNCH(AIJTCTransposedDestroy, &layout, &perm); }();
+    EXPECT_EQ(perm, nullptr);
+    EXPECT_EQ(layout.slice, nullptr);
+  }
+
+  void Check(const Csr &A, const char *what)
+  {
+    const Values       values = Random(A.m, 3);
+    Array<PetscScalar> x(cuda, values), z(cuda, Values(A.n, GUARD));
+
+    LAUNCH(AIJTCLayoutMult, &layout, PETSC_FALSE, x, nullptr, z, nullptr);
+    const Values           computed = z.Values();
+    const std::vector<Sum> exact    = Product(A, true, values.data());
+    for (PetscInt c = 0; c < A.n; c++) ASSERT_NEAR((double)exact[c].value, computed[c], exact[c].bound()) << what << ", column " << c;
+  }
+};
+
+TEST_P(Operations, TransposedProduct)
+{
+  Transposed T(cuda);
+  PetscBool  fits = PETSC_FALSE;
+
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
+  {
+    Arrays arrays(cuda, A);
+
+    LAUNCH(AIJTCTransposedBuild, A.m, A.n, arrays.nnz, arrays.i, arrays.j, arrays.a, ChooseParams, &DECIDE, &T.layout, &T.perm, nullptr);
+  }
+  EXPECT_EQ(T.layout.m, A.n);
+  EXPECT_EQ(T.layout.n, A.m);
+  T.Check(A, "built");
+  if (HasFatalFailure()) return;
+  for (auto &a : A.a) a *= -1.25;
+  {
+    Arrays arrays(cuda, A);
+
+    LAUNCH(AIJTCTransposedRefresh, &T.layout, T.perm, arrays.a, &fits, nullptr);
+  }
+  if (fits) T.Check(A, "refreshed");
+}
+
+/* ---- norms and sums */
+
+TEST_P(Operations, RowSums)
+{
+  Arrays                 arrays(cuda, A);
+  Array<PetscScalar>     sum(cuda, Values(A.m, GUARD)), again(cuda, Values(A.m, -GUARD));
+  const std::vector<Sum> exact = AbsoluteSums(A, false);
+
+  LAUNCH(AIJTCCsrRowSumsAbs, A.m, arrays.nnz, arrays.i, arrays.a, sum, nullptr);
+  LAUNCH(AIJTCCsrRowSumsAbs, A.m, arrays.nnz, arrays.i, arrays.a, again, nullptr);
+  const Values computed = sum.Values();
+  EXPECT_EQ(computed, again.Values()) << "other bits the second time";
+  for (PetscInt r = 0; r < A.m; r++) ASSERT_NEAR((double)exact[r].value, computed[r], exact[r].boundOfAny()) << "row " << r;
+}
+
+TEST_P(Operations, Norms)
+{
+  Arrays          arrays(cuda, A);
+  const Reference one = Largest(AbsoluteSums(A, true)), infinity = Largest(AbsoluteSums(A, false));
+  Sum             squares;
+  PetscReal       norm = -1.0;
+
+  for (PetscScalar a : A.a) squares.add((long double)a * a);
+  LAUNCH(AIJTCCsrNorm1, A.m, A.n, arrays.nnz, arrays.i, arrays.j, arrays.a, &norm, nullptr);
+  EXPECT_NEAR((double)one.norm, norm, (double)one.bound);
+  LAUNCH(AIJTCCsrNormInfinity, A.m, arrays.nnz, arrays.i, arrays.a, &norm, nullptr);
+  EXPECT_NEAR((double)infinity.norm, norm, (double)infinity.bound);
+  LAUNCH(AIJTCCsrNormFrobenius, arrays.nnz, arrays.a, &norm, nullptr);
+  EXPECT_NEAR((double)sqrtl(squares.value), norm, (double)((squares.terms + 2) * DBL_EPSILON * sqrtl(squares.value)));
+}
+
+TEST_P(Operations, NormsPassOverNaN)
+{
+  PetscReal norm = -1.0;
+
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros";
+  A.a[A.a.size() / 2] = NAN;
+  Csr B               = A; /* the row of the NaN does not count */
+  for (PetscInt r = 0; r < A.m; r++) {
+    if (A.i[r] <= (PetscInt)A.a.size() / 2 && (PetscInt)A.a.size() / 2 < A.i[r + 1]) std::fill(B.a.begin() + A.i[r], B.a.begin() + A.i[r + 1], 0.0);
+  }
+  Arrays          arrays(cuda, A);
+  const Reference infinity = Largest(AbsoluteSums(B, false));
+  LAUNCH(AIJTCCsrNormInfinity, A.m, arrays.nnz, arrays.i, arrays.a, &norm, nullptr);
+  EXPECT_NEAR((double)infinity.norm, norm, (double)infinity.bound);
+  LAUNCH(AIJTCCsrNormFrobenius, arrays.nnz, arrays.a, &norm, nullptr);
+  EXPECT_TRUE(std::isnan(norm));
+}
+
+/* ---- diagonal */
+
+TEST_P(Operations, Diagonal)
+{
+  Arrays             arrays(cuda, A);
+  Values             expected(A.m, 0.0), changed = A.a, d = Random(A.m, 5);
+  Array<PetscScalar> diagonal(cuda, Values(A.m, GUARD)), vector(cuda, d);
+  PetscBool          full = PETSC_FALSE, all = PETSC_TRUE;
+
+  if (HasDuplicates(A)) GTEST_SKIP() << "two entries in one place";
+  for (PetscInt r = 0; r < A.m; r++) {
+    const PetscInt k = FindDiagonal(A, r);
+
+    if (k < 0) all = PETSC_FALSE;
+    else {
+      expected[r] = A.a[k];
+      changed[k]  = (A.a[k] + (d[r] + 0.5)) + (0.0 - 3.25);
+    }
+  }
+  LAUNCH(AIJTCCsrGetDiagonal, A.m, arrays.i, arrays.j, arrays.a, diagonal, nullptr);
+  EXPECT_EQ(diagonal.Values(), expected);
+  LAUNCH(AIJTCCsrHasDiagonal, A.m, arrays.i, arrays.j, &full, nullptr);
+  EXPECT_EQ(full, all);
+  LAUNCH(AIJTCCsrSetDiagonal, A.m, arrays.i, arrays.j, arrays.a, vector, 0.5, PETSC_TRUE, nullptr);
+  LAUNCH(AIJTCCsrSetDiagonal, A.m, arrays.i, arrays.j, arrays.a, nullptr, -3.25, PETSC_TRUE, nullptr);
+  EXPECT_EQ(arrays.a.Values(), changed);
+  for (PetscInt r = 0; r < A.m; r++) {
+    const PetscInt k = FindDiagonal(A, r);
+
+    if (k >= 0) changed[k] = d[r] + 0.0;
+  }
+  LAUNCH(AIJTCCsrSetDiagonal, A.m, arrays.i, arrays.j, arrays.a, vector, 0.0, PETSC_FALSE, nullptr);
+  EXPECT_EQ(arrays.a.Values(), changed);
+}
+
+TEST_P(Operations, DiagonalScale)
+{
+  const Values       l = Random(A.m, 6), r = Random(A.n, 7);
+  Array<PetscScalar> left(cuda, l), right(cuda, r);
+
+  for (int sides = 0; sides < 4; sides++) {
+    Arrays arrays(cuda, A);
+    Values expected = A.a;
+
+    for (PetscInt row = 0; row < A.m; row++) {
+      for (PetscInt k = A.i[row]; k < A.i[row + 1]; k++) {
+        if (sides & 1) expected[k] *= l[row];
+        if (sides & 2) expected[k] *= r[A.j[k]];
+      }
+    }
+    LAUNCH(AIJTCCsrDiagonalScale, A.m, arrays.nnz, arrays.i, arrays.j, arrays.a, sides & 1 ? (PetscScalar *)left : nullptr, sides & 2 ? (PetscScalar *)right : nullptr, nullptr);
+    EXPECT_EQ(arrays.a.Values(), expected) << "sides " << sides;
+  }
+}
+
+/* ---- several columns */
+
+/* Columns with gaps between them that must stay as they are */
+Values WithGaps(PetscInt rows, PetscCount stride, PetscInt columns, unsigned seed)
+{
+  Values all(stride * columns, GUARD);
+
+  for (PetscInt c = 0; c < columns; c++) {
+    const Values column = Random(rows, seed + c);
+
+    std::copy(column.begin(), column.end(), all.begin() + c * stride);
+  }
+  return all;
+}
+
+void CheckColumns(const Csr &A, const AIJTCLayout &layout, bool cuda, PetscInt columns, const std::string &what)
+{
+  const PetscCount   xstride = A.n + 3, zstride = A.m + 5;
+  const Values       x = WithGaps(A.n, xstride, columns, 11);
+  Array<PetscScalar> X(cuda, x), Z(cuda, Values(zstride * columns, GUARD)), again(cuda, Values(zstride * columns, GUARD));
+
+  LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, xstride, Z, zstride, nullptr);
+  LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, xstride, again, zstride, nullptr);
+  const Values z = Z.Values();
+  ASSERT_EQ(z, again.Values()) << what << ": other bits the second time";
+  for (PetscInt c = 0; c < columns; c++) {
+    const std::vector<Sum> exact = Product(A, false, x.data() + c * xstride);
+
+    for (PetscInt r = 0; r < A.m; r++) ASSERT_NEAR((double)exact[r].value, z[c * zstride + r], exact[r].bound()) << what << ", column " << c << ", row " << r;
+    for (PetscCount gap = A.m; gap < zstride; gap++) ASSERT_EQ(z[c * zstride + gap], GUARD) << what << ": written outside of column " << c;
+  }
+}
+
+TEST_P(Operations, ColumnsOfEveryForm)
+{
+  PetscInt columns = 0;
+
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
+  for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::ByOffset, ValueKind::AlmostByOffset}) {
+    SetValues(A, kind);
+    for (const AIJTCParams &params : ParamsToTry()) {
+      OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
+
+      columns = columns % 17 + 1; /* all groups and remainders in turn */
+      CheckColumns(A, owned.layout, cuda, columns, std::string(Describe(kind)) + ", " + Describe(params) + ", " + std::to_string(columns) + " columns");
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/* One lane a row: each column has the bits of a product with a vector */
+TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
+{
+  constexpr PetscInt columns = 9;
+  AIJTCParams        params  = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH};
+
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
+  OwnedLayout        owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
+  const Values       x = WithGaps(A.n, A.n, columns, 23);
+  Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD)), one(cuda, Values(A.m * columns, GUARD));
+
+  LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, A.n, Z, A.m, nullptr);
+  for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * A.n, nullptr, one + c * A.m, nullptr);
+  EXPECT_EQ(Z.Values(), one.Values());
+}
+
+/* An Inf or NaN in one column of X reaches the rows that have the entry, in that column of Z */
+TEST_P(Operations, NotFiniteStaysInItsColumn)
+{
+  constexpr PetscInt columns = 8, bad = 5;
+  AIJTCParams        params = {64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH};
+
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
+  OwnedLayout       owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
+  Values            x  = WithGaps(A.n, A.n, columns, 31);
+  const PetscInt    at = A.j[A.j.size() / 2];
+  std::vector<bool> reached(A.m, false);
+
+  x[bad * A.n + at] = NAN;
+  for (PetscInt r = 0; r < A.m; r++) reached[r] = std::find(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1], at) != A.j.begin() + A.i[r + 1];
+  Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD));
+  LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, A.n, Z, A.m, nullptr);
+  const Values z = Z.Values();
+  for (PetscInt c = 0; c < columns; c++) {
+    for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(std::isnan(z[c * A.m + r]), c == bad && reached[r]) << "column " << c << ", row " << r;
+  }
+}
+
+std::string CaseName(const ::testing::TestParamInfo<std::tuple<bool, Pattern>> &info)
+{
+  return (std::get<0>(info.param) ? "CUDA_" : "Host_") + std::get<1>(info.param).name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Patterns, Operations, ::testing::Combine(::testing::Values(false, true), ::testing::ValuesIn(Patterns())), CaseName);
+
+/* New values that the forms of the transpose cannot hold are refused, not rounded */
+TEST(TransposedRefresh, TellsThatValuesDoNotFit)
+{
+  for (bool cuda : {false, true}) {
+    if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
+    Csr        A = SevenPoint(12);
+    Transposed T(cuda);
+    PetscBool  fits = PETSC_TRUE;
+
+    std::fill(A.a.begin(), A.a.end(), 0.25);
+    {
+      Arrays arrays(cuda, A);
+
+      LAUNCH(AIJTCTransposedBuild, A.m, A.n, arrays.nnz, arrays.i, arrays.j, arrays.a, ChooseParams, &DECIDE, &T.layout, &T.perm, nullptr);
+    }
+    T.Check(A, "one value");
+    A.a = Random(A.a.size(), 41);
+    Arrays arrays(cuda, A);
+    LAUNCH(AIJTCTransposedRefresh, &T.layout, T.perm, arrays.a, &fits, nullptr);
+    EXPECT_FALSE(fits);
+  }
+}
+} // namespace
