@@ -88,6 +88,39 @@ PetscErrorCode PrintSolves(const std::vector<MatrixResult> &results)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+const ProductResult *Find(const MatrixResult &matrix, const std::string &variant)
+{
+  for (const ProductResult &p : matrix.products) {
+    if (p.variant == variant && p.error.empty()) return &p;
+  }
+  return nullptr;
+}
+
+/* How far the type's own choice of form is from the best one */
+PetscErrorCode PrintChoice(const std::vector<MatrixResult> &results)
+{
+  PetscFunctionBegin;
+  for (const char *compress : {"", "-pattern", "-value", "-off"}) {
+    double      worst = 0.0;
+    int         count = 0;
+    std::string where;
+
+    for (const MatrixResult &matrix : results) {
+      const ProductResult *choice = Find(matrix, std::string("auto") + compress), *best = nullptr, *p;
+
+      for (const char *form : {"tensor", "core", "row"}) {
+        if ((p = Find(matrix, std::string(form) + compress)) && (!best || p->seconds() < best->seconds())) best = p;
+      }
+      if (!choice || !best) continue;
+      const double ratio = choice->seconds() / best->seconds();
+      count++;
+      if (ratio > worst) worst = ratio, where = matrix.name + ", " + best->variant;
+    }
+    if (count) PetscCall(PetscPrintf(PETSC_COMM_SELF, "auto%s takes at most %.3f times the best form (%s), %d matrices\n", compress, worst, where.c_str(), count));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Microseconds, a line a matrix and a column a variant: what to look at first */
 PetscErrorCode PrintTimes(const std::vector<MatrixResult> &results, const std::vector<std::string> &variants)
 {
@@ -310,6 +343,7 @@ PetscErrorCode ReportTable(const Machine *machine, const std::vector<MatrixResul
   PetscCall(PrintSolves(results));
   PetscCall(PrintTimes(results, variants));
   PetscCall(PrintSummary(machine, results, variants));
+  PetscCall(PrintChoice(results));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
