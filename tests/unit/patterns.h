@@ -1,10 +1,13 @@
-/* Hard sparsity patterns for the tests of the tile layout and its products */
+/* Hard sparsity patterns, values and parameters for the tests of layouts and their products */
 #pragma once
 
 #include <petsctc/private/aijtclayout.h>
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <ostream>
 #include <random>
 #include <string>
@@ -17,6 +20,83 @@ struct Csr {
 
   PetscInt Length(PetscInt r) const { return i[r + 1] - i[r]; }
 };
+
+enum class ValueKind {
+  Random,         /* no two alike */
+  Few,            /* seven, at random */
+  Floats,         /* random, exactly floats */
+  ByOffset,       /* a function of column - row */
+  AlmostByOffset, /* the same but for some rows */
+  Same,
+  Strange /* zeros of both signs, NaNs with payloads, Inf, numbers near the ends of float's range */
+};
+
+inline const std::vector<ValueKind> &ValueKinds()
+{
+  static const std::vector<ValueKind> all = {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::ByOffset, ValueKind::AlmostByOffset, ValueKind::Same, ValueKind::Strange};
+
+  return all;
+}
+
+inline const char *Describe(ValueKind kind)
+{
+  static const char *const name[] = {"random values", "few values", "floats", "values by offset", "values almost by offset", "one value", "strange values"};
+
+  return name[(int)kind];
+}
+
+inline PetscScalar FromBits(uint64_t bits)
+{
+  double value;
+
+  memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+inline PetscScalar StrangeValue(unsigned k)
+{
+  static const PetscScalar value[] =
+    {0.0, -0.0, FromBits(0x7ff8000000000001u), FromBits(0x7ff8000000000002u), FromBits(0xfff0000000000001u), (PetscScalar)INFINITY, (PetscScalar)-INFINITY, 5e-324, 1e-45, 0x1p-149, 0x1p-150, 1e300, 0x1.fffffep127, 0x1.ffffffp127};
+
+  return value[k % (sizeof(value) / sizeof(value[0]))];
+}
+
+inline void SetValues(Csr &A, ValueKind kind)
+{
+  std::mt19937                           random(20261122);
+  std::uniform_real_distribution<double> uniform(-1.0, 1.0);
+
+  A.a.resize(A.j.size());
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) {
+      const auto by_offset = (PetscScalar)(1.0 / (3.0 + std::fmod((double)A.j[e] - r + 1e6, 97.0)));
+
+      switch (kind) {
+      case ValueKind::Random:
+        A.a[e] = uniform(random);
+        break;
+      case ValueKind::Few:
+        A.a[e] = 1.0 / (3.0 + random() % 7);
+        break;
+      case ValueKind::Floats:
+        A.a[e] = (float)uniform(random);
+        break;
+      case ValueKind::ByOffset:
+        A.a[e] = by_offset;
+        break;
+      case ValueKind::AlmostByOffset:
+        A.a[e] = r % 61 == 7 ? uniform(random) : by_offset;
+        break;
+      case ValueKind::Same:
+        A.a[e] = 1.1;
+        break;
+      case ValueKind::Strange:
+        A.a[e] = StrangeValue((unsigned)random());
+        break;
+      }
+    }
+  }
+}
 
 /* A matrix with the given row lengths; columns of a row are distinct, spread over the row, in random order if unsorted */
 inline Csr FromLengths(PetscInt n, const std::vector<PetscInt> &lengths, bool unsorted = false)
@@ -35,8 +115,7 @@ inline Csr FromLengths(PetscInt n, const std::vector<PetscInt> &lengths, bool un
     else std::sort(A.j.begin() + first, A.j.end());
     A.i.push_back((PetscInt)A.j.size());
   }
-  A.a.resize(A.j.size());
-  for (auto &a : A.a) a = std::uniform_real_distribution<double>(-1.0, 1.0)(random);
+  SetValues(A, ValueKind::Random);
   return A;
 }
 
@@ -49,23 +128,85 @@ inline std::vector<PetscInt> RandomLengths(PetscInt m, PetscInt low, PetscInt hi
   return lengths;
 }
 
-/* 3-D 7-point stencil on a grid of k^3 points */
-inline Csr SevenPoint(PetscInt k)
+/* Few long rows, many short ones */
+inline std::vector<PetscInt> PowerLawLengths(PetscInt m, PetscInt most, unsigned seed)
+{
+  std::mt19937                           random(seed);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  std::vector<PetscInt>                  lengths(m);
+
+  for (auto &length : lengths) length = (PetscInt)std::min((double)most, std::pow(1.0 - uniform(random), -1.1)) - (random() % 4 == 0);
+  return lengths;
+}
+
+/* A stencil on a grid of k^3 points: the neighbours at most `reach` steps away, each step along one axis and at most one along each */
+inline Csr Stencil(PetscInt k, int reach)
 {
   Csr A;
 
   A.m = A.n = k * k * k;
   for (PetscInt r = 0; r < A.m; r++) {
-    const PetscInt c[3] = {r % k, r / k % k, r / k / k}, step[3] = {1, k, k * k};
+    const PetscInt c[3] = {r % k, r / k % k, r / k / k};
 
-    for (int d = 2; d >= 0; d--)
-      if (c[d] > 0) A.j.push_back(r - step[d]);
-    A.j.push_back(r);
-    for (int d = 0; d < 3; d++)
-      if (c[d] < k - 1) A.j.push_back(r + step[d]);
+    for (PetscInt s = 0; s < 27; s++) {
+      const PetscInt d[3] = {s % 3 - 1, s / 3 % 3 - 1, s / 9 - 1};
+      bool           in   = std::abs(d[0]) + std::abs(d[1]) + std::abs(d[2]) <= reach;
+
+      for (int x = 0; x < 3; x++) in = in && c[x] + d[x] >= 0 && c[x] + d[x] < k;
+      if (in) A.j.push_back(r + d[0] + k * (d[1] + k * d[2]));
+    }
     A.i.push_back((PetscInt)A.j.size());
   }
-  for (size_t e = 0; e < A.j.size(); e++) A.a.push_back(1.0 / (1.0 + e % 97));
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+inline Csr SevenPoint(PetscInt k)
+{
+  return Stencil(k, 1);
+}
+
+inline Csr TwentySevenPoint(PetscInt k)
+{
+  return Stencil(k, 3);
+}
+
+/* kron(A, dense b x b), the values by offset */
+inline Csr Blocks(const Csr &A, PetscInt b)
+{
+  Csr B;
+
+  B.m = b * A.m;
+  B.n = b * A.n;
+  for (PetscInt r = 0; r < B.m; r++) {
+    for (PetscInt e = A.i[r / b]; e < A.i[r / b + 1]; e++)
+      for (PetscInt k = 0; k < b; k++) B.j.push_back(b * A.j[e] + k);
+    B.i.push_back((PetscInt)B.j.size());
+  }
+  SetValues(B, ValueKind::ByOffset);
+  return B;
+}
+
+inline Csr Banded(PetscInt m, PetscInt n, const std::vector<PetscInt> &offsets)
+{
+  Csr A;
+
+  A.m = m;
+  A.n = n;
+  for (PetscInt r = 0; r < m; r++) {
+    for (PetscInt offset : offsets)
+      if (r + offset >= 0 && r + offset < n) A.j.push_back(r + offset);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+/* Every other entry repeats the column before it */
+inline Csr WithDuplicates(Csr A)
+{
+  for (PetscInt r = 0; r < A.m; r++)
+    for (PetscInt e = A.i[r] + 1; e < A.i[r + 1]; e += 2) A.j[e] = A.j[e - 1];
   return A;
 }
 
@@ -79,81 +220,98 @@ inline void PrintTo(const Pattern &pattern, std::ostream *out)
   *out << pattern.name;
 }
 
+inline Csr LengthsWithOne(PetscInt m, PetscInt length, PetscInt where, PetscInt one)
+{
+  std::vector<PetscInt> lengths(m, length);
+
+  lengths[where] = one;
+  return FromLengths(std::max(one, (PetscInt)90), lengths);
+}
+
+/* clang-format off */
 inline std::vector<Pattern> Patterns()
 {
   using Lengths = std::vector<PetscInt>;
 
   return {
-    {"one_by_one",              [] { return FromLengths(1, Lengths{1}); }                                                                                       },
-    {"no_rows",                 [] { return FromLengths(7, Lengths{}); }                                                                                        },
-    {"no_columns",              [] { return FromLengths(0, Lengths{}); }                                                                                        },
-    {"no_nonzeros",             [] { return FromLengths(11, Lengths(37, 0)); }                                                                                  },
-    {"rows_without_columns",
-     [] {
-       Csr A;
-
-       A.m = 9;
-       A.i.assign(10, 0);
-       return A;
-     }                                                                                                                                                          },
-    {"one_per_row",             [] { return FromLengths(1000, Lengths(1000, 1)); }                                                                              },
-    {"short_widths",            [] { return FromLengths(50, RandomLengths(1003, 0, 4, 1)); }                                                                    },
-    {"only_pairs",              [] { return FromLengths(90, Lengths(261, 2)); }                                                                                 },
-    {"empty_rows_and_columns",
-     [] {
-       Csr A = FromLengths(40, RandomLengths(333, 0, 9, 2));
-
-       for (auto &c : A.j) c = 3 * c + 1;
-       A.n = 122; /* columns 0, 2, 3, 5, ... are empty; the last nonzero column is 118 */
-       return A;
-     }                                                                                                                                                          },
-    {"mostly_empty",
-     [] {
-       Lengths lengths(500, 0);
-
-       lengths[3]   = 5;
-       lengths[77]  = 1;
-       lengths[499] = 3;
-       return FromLengths(20, lengths);
-     }                                                                                                                                                          },
-    {"thirteen_rows",           [] { return FromLengths(13, Lengths(13, 6)); }                                                                                  },
-    {"seven_point_small",       [] { return SevenPoint(11); }                                                                                                   },
-    {"seven_point_four_slices", [] { return SevenPoint(33); }                                                                                                   }, /* enough slices for four a warp */
-    {"all_long",                [] { return FromLengths(2000, RandomLengths(45, 300, 1024, 3)); }                                                               }, /* one piece a row */
-    {"all_long_several_pieces", [] { return FromLengths(6000, RandomLengths(19, 257, 6000, 4)); }                                                               },
-    {"dense_row_among_short",
-     [] {
-       Lengths lengths(700, 2);
-
-       lengths[351] = 50000;
-       return FromLengths(50000, lengths);
-     }                                                                                                                                                          },
-    {"at_the_thresholds",       [] { return FromLengths(3000, Lengths{0, 1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025, 2048, 2049}); }},
-    {"wide",
-     [] {
-       return FromLengths(3000, Lengths{7, 900, 0, 1, 100});
-     }                                                                                                                                                          },
-    {"tall",                    [] { return FromLengths(5, RandomLengths(3001, 0, 5, 5)); }                                                                     },
-    {"all_classes",             [] { return FromLengths(1500, RandomLengths(400, 0, 600, 6)); }                                                                 },
-    {"unsorted",                [] { return FromLengths(1500, RandomLengths(300, 0, 400, 7), true); }                                                           },
+    {"one_by_one",             [] { return FromLengths(1, Lengths{1}); }},
+    {"no_rows",                [] { return FromLengths(7, Lengths{}); }},
+    {"no_columns",             [] { return FromLengths(0, Lengths{}); }},
+    {"no_nonzeros",            [] { return FromLengths(11, Lengths(137, 0)); }},
+    {"rows_without_columns",   [] { Csr A; A.m = 9; A.i.assign(10, 0); return A; }},
+    {"one_per_row",            [] { return FromLengths(1000, Lengths(1000, 1)); }},
+    {"few_columns",            [] { return FromLengths(5, RandomLengths(200, 0, 5, 21)); }},
+    {"short_lengths",          [] { return FromLengths(50, RandomLengths(1003, 0, 4, 1)); }},
+    {"pairs",                  [] { return FromLengths(90, Lengths(261, 2)); }},
+    {"mostly_empty",           [] { Lengths l(500, 0); l[3] = 5; l[77] = 1; l[499] = 3; return FromLengths(20, l); }},
+    {"diagonal",               [] { return Banded(5000, 5000, {0}); }},
+    {"tridiagonal",            [] { return Banded(4999, 4999, {-1, 0, 1}); }},
+    {"wide_bands",             [] { return Banded(600, 100000, {0, 7, 300, 70000, 99000}); }},
+    {"seven_point_small",      [] { return SevenPoint(5); }},
+    {"seven_point",            [] { return SevenPoint(13); }},
+    {"twenty_seven_point",     [] { return TwentySevenPoint(9); }},
+    {"three_dof",              [] { return Blocks(TwentySevenPoint(6), 3); }},
+    {"eight_dof",              [] { return Blocks(SevenPoint(4), 8); }},
+    {"all_long",               [] { return FromLengths(2000, RandomLengths(45, 300, 1024, 3)); }},
+    {"all_long_pieces",        [] { return FromLengths(6000, RandomLengths(11, 257, 6000, 4)); }},
+    {"dense_blocks_of_rows",   [] { return Banded(100, 100, [] { Lengths o; for (PetscInt d = -99; d < 100; d++) o.push_back(d); return o; }()); }},
+    {"dense_row_among_short",  [] { return LengthsWithOne(700, 2, 351, 50000); }},
+    {"dense_row_among_empty",  [] { return LengthsWithOne(300, 0, 17, 30000); }},
+    {"lengths_to_1e5",         [] { Lengths l = RandomLengths(60, 0, 3000, 12); l[5] = 100000; l[6] = 0; l[33] = 99999; return FromLengths(120000, l); }},
+    {"power_law",              [] { return FromLengths(4000, PowerLawLengths(3000, 4000, 13)); }},
+    {"at_the_thresholds",      [] { return FromLengths(3000, Lengths{0, 1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2048, 2049}); }},
+    {"wide",                   [] { return FromLengths(3000, Lengths{7, 900, 0, 1, 100}); }},
+    {"tall",                   [] { return FromLengths(5, RandomLengths(3001, 0, 5, 5)); }},
+    {"unstructured",           [] { return FromLengths(3000, RandomLengths(3000, 10, 16, 9)); }},
+    {"all_classes",            [] { return FromLengths(1500, RandomLengths(400, 0, 600, 6)); }},
+    {"unsorted",               [] { return FromLengths(1500, RandomLengths(300, 0, 400, 7), true); }},
+    {"unsorted_short",         [] { return FromLengths(300, RandomLengths(700, 0, 12, 8), true); }},
+    {"duplicates",             [] { return WithDuplicates(FromLengths(300, RandomLengths(500, 0, 40, 10))); }},
+    {"duplicates_unsorted",    [] { return WithDuplicates(FromLengths(800, RandomLengths(200, 0, 300, 11), true)); }},
   };
 }
+/* clang-format on */
 
+/* Every combination of groups, tiles and thresholds, for each compression; bs is that of the matrix, to be filled in, where it is PETSC_DECIDE */
 inline std::vector<AIJTCParams> ParamsToTry()
 {
-  return {
-    {256,     4, 0   }, /* the paper's */
-    {256,     4, 64  },
-    {64,      2, 100 },
-    {256,     1, 7   },
-    {128,     0, 1   }, /* no short rows, not sorted at all */
-    {4,       4, 0   }, /* no medium rows */
-    {0,       0, 33  }, /* long rows only */
-    {INT_MAX, 3, 1024}, /* no long rows */
+  const PetscInt window[]    = {0, 8192, 64, 1};
+  const PetscInt limits[][2] = {
+    {64,            0            },
+    {256,           4            },
+    {1024,          128          },
+    {PETSC_INT_MAX, PETSC_INT_MAX}
   };
+  std::vector<AIJTCParams> all;
+
+  for (const auto &limit : limits) {
+    for (PetscInt rrows : {1, 2, 4}) {
+      for (PetscInt rtile : {1, 4}) all.push_back({limit[0], limit[1], window[all.size() % 4], rrows, rtile, PETSC_DECIDE, AIJTC_COMPRESS_BOTH});
+    }
+  }
+  all.push_back({0, 0, 33, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH});            /* long rows only */
+  all.push_back({PETSC_INT_MAX, 0, 0, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH}); /* tiles only */
+  all.push_back({256, 40, 100, 2, 4, 2, AIJTC_COMPRESS_BOTH});                   /* blocks where there may be none */
+  all.push_back({256, 40, 100, 4, 1, 5, AIJTC_COMPRESS_BOTH});
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH});
+  return all;
+}
+
+inline const std::vector<AIJTCCompress> &Compressions()
+{
+  static const std::vector<AIJTCCompress> all = {AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE, AIJTC_COMPRESS_BOTH};
+
+  return all;
+}
+
+inline AIJTCParams WithBlockSize(AIJTCParams params, const Csr &A)
+{
+  if (params.bs == PETSC_DECIDE && AIJTCBlockSize_Host(A.m, A.i.data(), A.j.data(), &params.bs, nullptr) != PETSC_SUCCESS) params.bs = -1;
+  return params;
 }
 
 inline std::string Describe(const AIJTCParams &params)
 {
-  return "long above " + std::to_string(params.long_min) + ", short up to " + std::to_string(params.short_max) + ", window " + std::to_string(params.window);
+  return "long above " + std::to_string(params.long_min) + ", short up to " + std::to_string(params.short_max) + ", window " + std::to_string(params.window) + ", row groups " + std::to_string(params.rrows) + ", tiles " +
+         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress);
 }

@@ -1,0 +1,211 @@
+/* Layouts in either memory: arrays, builds, comparison byte by byte */
+#pragma once
+
+#include "patterns.h"
+#include <gtest/gtest.h>
+#if PetscDefined(HAVE_CUDA)
+  #include <cuda_runtime.h>
+#endif
+
+/* An array where the layout lives */
+template <class T>
+class Array {
+public:
+  Array(bool cuda, const std::vector<T> &values) : size_(values.size()), cuda_(cuda)
+  {
+    const size_t bytes = std::max<size_t>(size_, 1) * sizeof(T);
+
+#if PetscDefined(HAVE_CUDA)
+    if (cuda_) { EXPECT_EQ(cudaMalloc((void **)&p_, bytes), cudaSuccess); }
+#endif
+    if (!cuda_) p_ = (T *)malloc(bytes);
+    Copy(p_, values.data(), true);
+  }
+  Array(const Array &) = delete;
+  ~Array()
+  {
+#if PetscDefined(HAVE_CUDA)
+    if (cuda_) { EXPECT_EQ(cudaFree(p_), cudaSuccess); }
+#endif
+    if (!cuda_) free(p_);
+  }
+  operator T *()
+  {
+    return p_;
+  }
+
+  std::vector<T> Values() const
+  {
+    std::vector<T> values(size_);
+
+    Copy(values.data(), p_, false);
+    return values;
+  }
+
+private:
+  void Copy(T *to, const T *from, PETSC_UNUSED bool up) const
+  {
+    if (!size_) return;
+#if PetscDefined(HAVE_CUDA)
+    if (cuda_) { EXPECT_EQ(cudaMemcpy(to, from, size_ * sizeof(T), up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost), cudaSuccess); }
+#endif
+    if (!cuda_) memcpy(to, from, size_ * sizeof(T));
+  }
+
+  T     *p_ = nullptr;
+  size_t size_;
+  bool   cuda_;
+};
+
+/* For SetUp() and TEST(): is there a device? */
+inline bool HasDevice()
+{
+#if PetscDefined(HAVE_CUDA)
+  int devices = 0;
+
+  if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return true;
+  (void)cudaGetLastError();
+#endif
+  return false;
+}
+
+enum class Made {
+  OnHost,
+  OnDevice, /* built there */
+  Uploaded  /* built on the host */
+};
+
+/* The layout of a matrix, destroyed with its owner */
+class OwnedLayout {
+public:
+  OwnedLayout(Made made, const Csr &A, const AIJTCParams &params)
+  {
+#if PetscDefined(HAVE_CUDA)
+    if (made == Made::OnDevice) {
+      Array<PetscInt>    i(true, A.i), j(true, A.j);
+      Array<PetscScalar> a(true, A.a);
+
+      EXPECT_EQ(AIJTCLayoutBuild_CUDA(A.m, A.n, i, j, a, &params, &layout, nullptr), PETSC_SUCCESS);
+      return;
+    }
+#endif
+    EXPECT_EQ(AIJTCLayoutBuild_Host(A.m, A.n, A.i.data(), A.j.data(), A.a.data(), &params, &layout, nullptr), PETSC_SUCCESS);
+    if (made == Made::Uploaded) Upload();
+  }
+  /* A copy in host memory */
+  explicit OwnedLayout(PETSC_UNUSED const AIJTCLayout &device)
+  {
+#if PetscDefined(HAVE_CUDA)
+    EXPECT_EQ(AIJTCLayoutDownload_CUDA(&device, &layout, nullptr), PETSC_SUCCESS);
+#endif
+  }
+  OwnedLayout(const OwnedLayout &) = delete;
+  ~OwnedLayout()
+  {
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutDestroy_Host(&layout), PETSC_SUCCESS); }
+#if PetscDefined(HAVE_CUDA)
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutDestroy_CUDA(&layout), PETSC_SUCCESS); }
+#endif
+    EXPECT_EQ(layout.slice, nullptr);
+  }
+
+  bool Refresh(const Csr &A)
+  {
+    Array<PetscScalar> a(layout.cuda, A.a);
+    PetscBool          fits = PETSC_FALSE;
+
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutRefresh_Host(&layout, a, &fits, nullptr), PETSC_SUCCESS); }
+#if PetscDefined(HAVE_CUDA)
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutRefresh_CUDA(&layout, a, &fits, nullptr), PETSC_SUCCESS); }
+#endif
+    return fits;
+  }
+
+  AIJTCLayout layout = {};
+
+private:
+  void Upload()
+  {
+#if PetscDefined(HAVE_CUDA)
+    AIJTCLayout host = layout;
+
+    layout = AIJTCLayout{};
+    EXPECT_EQ(AIJTCLayoutUpload_CUDA(&host, &layout, nullptr), PETSC_SUCCESS);
+    EXPECT_EQ(AIJTCLayoutBytes(&layout), AIJTCLayoutBytes(&host) + host.nslices[AIJTC_LONG] * (PetscCount)sizeof(PetscScalar)); /* partial */
+    EXPECT_EQ(AIJTCLayoutDestroy_Host(&host), PETSC_SUCCESS);
+#endif
+  }
+};
+
+/* Bit for bit, since values may be NaN; the first difference is shown */
+template <class T>
+void ExpectSameArray(const char *name, const T *expected, const T *computed, PetscCount length)
+{
+  ASSERT_EQ(expected == nullptr, computed == nullptr) << "array " << name << " of length " << length;
+  for (PetscCount k = 0; expected && k < length; k++)
+    ASSERT_EQ(memcmp(expected + k, computed + k, sizeof(T)), 0) << "array " << name << " at " << k << " of " << length << ": expected " << ::testing::PrintToString(expected[k]) << ", found " << ::testing::PrintToString(computed[k]);
+}
+
+inline void ExpectSameSlice(const AIJTCSlice &e, const AIJTCSlice &c, PetscInt s)
+{
+  SCOPED_TRACE("slice " + std::to_string(s));
+  ASSERT_EQ(e.row, c.row);
+  ASSERT_EQ(e.first, c.first);
+  ASSERT_EQ(e.entries, c.entries);
+  ASSERT_EQ(e.form, c.form);
+  ASSERT_EQ(e.slots, c.slots);
+  ASSERT_EQ(e.values, c.values);
+  ASSERT_EQ(e.pattern, c.pattern);
+  ASSERT_EQ(e.value, c.value);
+}
+
+/* The slice to which a byte of a stream belongs, for messages */
+inline PetscInt SliceOfByte(const AIJTCLayout &L, PetscCount byte, bool pattern)
+{
+  PetscInt s = AIJTCSlicesTotal(&L) - 1;
+
+  while (s > 0 && (PetscCount)AIJTC_UNIT * (pattern ? L.slice[s].pattern : L.slice[s].value) > byte) s--;
+  return s;
+}
+
+inline void ExpectSameStream(const char *name, const AIJTCLayout &L, const uint8_t *expected, const uint8_t *computed, PetscCount bytes, bool pattern)
+{
+  ASSERT_EQ(expected == nullptr, computed == nullptr) << name;
+  for (PetscCount k = 0; k < bytes; k++) {
+    if (expected[k] == computed[k]) continue;
+    const PetscInt   s     = SliceOfByte(L, k, pattern);
+    const PetscCount start = (PetscCount)AIJTC_UNIT * (pattern ? L.slice[s].pattern : L.slice[s].value);
+
+    FAIL() << "stream " << name << " at byte " << k << " of " << bytes << ", " << k - start << " bytes into slice " << s << " (form " << L.slice[s].form << ", slots " << L.slice[s].slots << ", entries " << L.slice[s].entries << ", values "
+           << L.slice[s].values << "): expected " << (int)expected[k] << ", found " << (int)computed[k];
+  }
+}
+
+/* Two layouts in host memory */
+inline void ExpectSameLayout(const AIJTCLayout &e, const AIJTCLayout &c)
+{
+  ASSERT_EQ(e.m, c.m);
+  ASSERT_EQ(e.n, c.n);
+  ASSERT_EQ(e.nnz, c.nnz);
+  ASSERT_EQ(Describe(e.params), Describe(c.params));
+  for (int k = 0; k < AIJTC_KINDS; k++) ASSERT_EQ(e.nslices[k], c.nslices[k]) << "kind " << k;
+  ASSERT_EQ(e.nconsecutive, c.nconsecutive);
+  ASSERT_EQ(e.nlong, c.nlong);
+  ASSERT_EQ(e.nmedium, c.nmedium);
+  ASSERT_EQ(e.nshort, c.nshort);
+  ASSERT_EQ(e.nempty, c.nempty);
+  ASSERT_EQ(e.nrid, c.nrid);
+  ASSERT_EQ(e.rid_tile, c.rid_tile);
+  ASSERT_EQ(e.rid_rows, c.rid_rows);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameArray("start", e.start, c.start, e.m + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameArray("rid", e.rid, c.rid, e.nrid));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameArray("long_piece", e.long_piece, c.long_piece, e.nlong + 1));
+  ASSERT_EQ(e.ndict, c.ndict);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameArray("dict", e.dict, c.dict, AIJTC_MAX_DICT));
+  ASSERT_EQ(e.slice == nullptr, c.slice == nullptr);
+  for (PetscInt s = 0; s < AIJTCSlicesTotal(&e); s++) ASSERT_NO_FATAL_FAILURE(ExpectSameSlice(e.slice[s], c.slice[s], s));
+  ASSERT_EQ(e.npattern, c.npattern);
+  ASSERT_EQ(e.nvalue, c.nvalue);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameStream("pattern", e, e.pattern, c.pattern, e.npattern, true));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameStream("value", e, e.value, c.value, e.nvalue, false));
+}
