@@ -28,7 +28,7 @@ static const Pattern pattern = {"pattern", M, 400, Width}, square = {"square", M
 
 static PetscErrorCode CheckLayout(Mat A, PetscInt long_row, PetscInt short_row, const char what[])
 {
-  PetscInt     n[4] = {0, 0, 0, 0}, nnz = 0;
+  PetscCount   n[4] = {0, 0, 0, 0}, nnz = 0, slices, offsets, values;
   MatAIJTCInfo info;
 
   PetscFunctionBeginUser;
@@ -40,10 +40,16 @@ static PetscErrorCode CheckLayout(Mat A, PetscInt long_row, PetscInt short_row, 
   }
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(Check((PetscBool)(info.rows_long == n[0] && info.rows_medium == n[1] && info.rows_short == n[2] && info.rows_empty == n[3]),
-                  "%s: rows %" PetscInt_FMT " %" PetscInt_FMT " %" PetscInt_FMT " %" PetscInt_FMT ", not %" PetscInt_FMT " %" PetscInt_FMT " %" PetscInt_FMT " %" PetscInt_FMT, what, info.rows_long, info.rows_medium, info.rows_short, info.rows_empty,
-                  n[0], n[1], n[2], n[3]));
-  PetscCall(Check((PetscBool)(info.slots - info.padding == nnz && info.padding >= 0 && info.slots % 32 == 0), "%s: slots", what));
-  PetscCall(Check((PetscBool)(info.bytes >= info.slots * (PetscCount)(sizeof(PetscScalar) + sizeof(int))), "%s: bytes", what));
+                  "%s: rows %" PetscCount_FMT " %" PetscCount_FMT " %" PetscCount_FMT " %" PetscCount_FMT ", not %" PetscCount_FMT " %" PetscCount_FMT " %" PetscCount_FMT " %" PetscCount_FMT, what, info.rows_long, info.rows_medium, info.rows_short,
+                  info.rows_empty, n[0], n[1], n[2], n[3]));
+  slices  = info.slices_long + info.slices_tile + info.slices_row;
+  offsets = info.offsets_none + info.offsets_1 + info.offsets_2 + info.offsets_4;
+  values  = info.values_constant + info.values_dictionary + info.values_float + info.values_double;
+  PetscCall(Check((PetscBool)(slices > 0 && offsets == values && offsets > 0 && offsets <= slices && info.slices_consecutive <= info.slices_row), "%s: %" PetscCount_FMT " slices, %" PetscCount_FMT " with offsets, %" PetscCount_FMT " with values",
+                  what, slices, offsets, values));
+  PetscCall(Check((PetscBool)((info.slices_long > 0) == (n[0] > 0) && (info.slices_tile > 0) == (n[1] > 0)), "%s: kinds of slices", what));
+  PetscCall(Check((PetscBool)(info.entries == nnz && info.bytes_read < info.bytes && info.bytes_pattern + info.bytes_values < info.bytes_read && info.bytes_per_nonzero == (PetscReal)info.bytes_read / (PetscReal)nnz), "%s: bytes", what));
+  PetscCall(Check((PetscBool)(info.long_row == long_row && info.short_row == short_row), "%s: classes %" PetscInt_FMT " %" PetscInt_FMT, what, info.long_row, info.short_row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -82,20 +88,20 @@ static PetscErrorCode TestInfo(void)
   PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
   PetscCall(PetscTCDeviceUsable(PETSC_COMM_WORLD, &cuda));
   PetscCall(MatAIJTCGetInfo(A, &info));
-  PetscCall(Check((PetscBool)(info.builds == 0 && info.slots == 0 && info.bytes == 0), "a layout before any product"));
+  PetscCall(Check((PetscBool)(info.builds == 0 && info.entries == 0 && info.bytes == 0), "a layout before any product"));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "not built yet", PETSC_TRUE));
   PetscCall(CheckMult(A, R, "product"));
-  PetscCall(CheckLayout(A, 256, 4, "default classes"));
   PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(CheckLayout(A, info.long_row, info.short_row, "chosen classes"));
   PetscCall(Check((PetscBool)(info.cuda == cuda), "the layout is on the %s", info.cuda ? "GPU" : "host"));
-  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, cuda ? "tile layout on the GPU" : "tile layout on the host", PETSC_TRUE));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, cuda ? "sliced layout on the GPU" : "sliced layout on the host", PETSC_TRUE));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "not built yet", PETSC_FALSE));
-  PetscCall(PetscSNPrintf(text, sizeof(text), "rows: long=%" PetscInt_FMT ", medium=%" PetscInt_FMT ", short=%" PetscInt_FMT ", empty=%" PetscInt_FMT, info.rows_long, info.rows_medium, info.rows_short, info.rows_empty));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "rows: long=%" PetscCount_FMT ", medium=%" PetscCount_FMT ", short=%" PetscCount_FMT ", empty=%" PetscCount_FMT, info.rows_long, info.rows_medium, info.rows_short, info.rows_empty));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, text, PETSC_TRUE));
-  PetscCall(PetscSNPrintf(text, sizeof(text), "slots=%" PetscInt64_FMT ", of them padding=%" PetscInt64_FMT ", bytes=%" PetscInt64_FMT, (PetscInt64)info.slots, (PetscInt64)info.padding, (PetscInt64)info.bytes));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "bytes=%" PetscCount_FMT ": pattern=%" PetscCount_FMT ", values=%" PetscCount_FMT, info.bytes, info.bytes_pattern, info.bytes_values));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, text, PETSC_TRUE));
-  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO, "tile", PETSC_FALSE)); /* every other view is the parent's */
-  PetscCall(CheckView(A, PETSC_VIEWER_DEFAULT, "tile", PETSC_FALSE));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO, "layout", PETSC_FALSE)); /* every other view is the parent's */
+  PetscCall(CheckView(A, PETSC_VIEWER_DEFAULT, "layout", PETSC_FALSE));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
   PetscCall(CheckReport("information"));
@@ -123,7 +129,7 @@ static PetscErrorCode TestSettings(void)
   PetscFunctionBeginUser;
   PetscCall(MatFromPattern(&pattern, NULL, &A));
   PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
-  PetscCall(CheckSettings(A, 256, 4, 8192, MAT_AIJTC_MMA_TENSOR, "defaults"));
+  PetscCall(CheckSettings(A, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, MAT_AIJTC_MMA_TENSOR, "defaults"));
   PetscCall(MatAIJTCSetRowClasses(A, 5, 2, 10));
   PetscCall(MatAIJTCSetMMA(A, MAT_AIJTC_MMA_CORE));
   PetscCall(CheckSettings(A, 5, 2, 10, MAT_AIJTC_MMA_CORE, "set"));
@@ -141,11 +147,15 @@ static PetscErrorCode TestSettings(void)
   PetscCall(CheckMult(A, R, "by options"));
   PetscCall(CheckLayout(A, 30, 1, "by options"));
 
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "short rows of 5", MatAIJTCSetRowClasses(A, 256, 5, 0));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "short rows of -1", MatAIJTCSetRowClasses(A, 256, -1, 0));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "short rows of -3", MatAIJTCSetRowClasses(A, 256, -3, 0));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "long rows of -3", MatAIJTCSetRowClasses(A, -3, 4, 0));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "long rows shorter than short ones", MatAIJTCSetRowClasses(A, 2, 3, 0));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "negative window", MatAIJTCSetRowClasses(A, 256, 4, -1));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "negative window", MatAIJTCSetRowClasses(A, 256, 4, -3));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "no such units", MatAIJTCSetMMA(A, (MatAIJTCMMAType)7));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "no such form", MatAIJTCSetForm(A, (MatAIJTCFormType)7));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "no such compression", MatAIJTCSetCompress(A, (MatAIJTCCompressType)7));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "3 rows to a lane", MatAIJTCSetRowGroups(A, 3, 1));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "2 groups of tiles", MatAIJTCSetRowGroups(A, 1, 2));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "negative tolerance", MatAIJTCSetCheck(A, PETSC_TRUE, -1.0));
   PetscCall(CheckSettings(A, 30, 1, 4, MAT_AIJTC_MMA_CORE, "after errors"));
   PetscCall(CheckMult(A, R, "after errors"));
@@ -155,10 +165,224 @@ static PetscErrorCode TestSettings(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The classes of the rows follow the form, and the bounds that were set */
+static PetscErrorCode TestForms(void)
+{
+  Mat              A, R;
+  MatAIJTCInfo     info;
+  MatAIJTCFormType form;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFromPattern(&pattern, NULL, &A));
+  PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
+  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_TILE));
+  PetscCall(CheckMult(A, R, "tiles"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(CheckLayout(A, info.long_row, 0, "tiles"));
+  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_ROW));
+  PetscCall(CheckMult(A, R, "rows"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(CheckLayout(A, info.long_row, info.long_row, "rows"));
+  PetscCall(Check((PetscBool)(info.rows_medium == 0 && info.slices_tile == 0), "rows: tiles"));
+  PetscCall(MatAIJTCSetRowClasses(A, 6, 2, PETSC_DECIDE));
+  PetscCall(CheckMult(A, R, "rows of at most 6"));
+  PetscCall(CheckLayout(A, 6, 6, "rows of at most 6"));
+  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_AUTO));
+  for (PetscInt lane : {1, 2, 4}) {
+    PetscCall(MatAIJTCSetRowGroups(A, lane, lane == 2 ? 4 : 1));
+    PetscCall(CheckMult(A, R, "row groups"));
+    PetscCall(CheckLayout(A, 6, 2, "row groups"));
+    PetscCall(MatAIJTCGetInfo(A, &info));
+    PetscCall(Check((PetscBool)(info.rows_per_lane == lane && info.tile_groups == (lane == 2 ? 4 : 1)), "row groups of %" PetscInt_FMT, lane));
+  }
+  PetscCall(MatAIJTCSetRowClasses(A, 5, PETSC_DECIDE, PETSC_DECIDE)); /* the bound that was set holds */
+  PetscCall(CheckMult(A, R, "long rows set"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)(info.long_row == 5 && info.short_row <= 5), "long rows set"));
+  PetscCall(MatAIJTCSetRowClasses(A, PETSC_DECIDE, 100000, PETSC_DECIDE));
+  PetscCall(CheckMult(A, R, "short rows set"));
+  PetscCall(CheckLayout(A, 100000, 100000, "short rows set"));
+  PetscCall(PetscOptionsInsertString(NULL, "-two_mat_aijtc_form tile -two_mat_aijtc_short_row 3 -two_mat_aijtc_rows_per_lane 4 -two_mat_aijtc_tile_groups 4"));
+  PetscCall(MatSetOptionsPrefix(A, "two_"));
+  PetscCall(MatSetFromOptions(A));
+  PetscCall(MatAIJTCGetForm(A, &form));
+  PetscCall(CheckMult(A, R, "by options"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)(form == MAT_AIJTC_FORM_TILE && info.tile_groups == 4 && info.rows_per_lane == 4), "by options"));
+  PetscCall(CheckLayout(A, info.long_row, 0, "by options"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(CheckReport("forms"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The pattern's entries, few and exact in single precision */
+static PetscErrorCode SetFewValues(Mat A)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt row = 0; row < M; row++)
+    for (PetscInt k = 0; k < Width(row, 400); k++) PetscCall(MatSetValue(A, row, Column(row, k, 400), 0.25 * (PetscScalar)(1 + (row + k) % 3), INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is compressed changes the bytes and no bit of the product */
+static PetscErrorCode TestCompress(void)
+{
+  Mat          A, R;
+  Vec          x, y, z;
+  MatAIJTCInfo info[4];
+  PetscCount   values[4];
+  PetscBool    same;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFromPattern(&pattern, NULL, &A));
+  PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
+  PetscCall(SetFewValues(A));
+  PetscCall(SetFewValues(R));
+  PetscCall(MatVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecFill(x, 1));
+  for (int k = 0; k < 4; k++) {
+    MatAIJTCCompressType compress;
+
+    PetscCall(MatAIJTCSetCompress(A, (MatAIJTCCompressType)k));
+    PetscCall(MatAIJTCGetCompress(A, &compress));
+    PetscCall(Check((PetscBool)(compress == (MatAIJTCCompressType)k), "%s as set", MatAIJTCCompressTypes[k]));
+    PetscCall(MatMult(A, x, k ? z : y));
+    if (k) PetscCall(VecEqual(y, z, &same));
+    if (k) PetscCall(Check(same, "%s: another product", MatAIJTCCompressTypes[k]));
+    PetscCall(CheckMult(A, R, MatAIJTCCompressTypes[k]));
+    PetscCall(MatAIJTCGetInfo(A, &info[k]));
+    values[k] = info[k].values_constant + info[k].values_dictionary + info[k].values_float;
+  }
+  PetscCall(Check((PetscBool)(info[0].bytes < info[2].bytes && info[2].bytes < info[1].bytes && info[0].bytes < info[3].bytes && info[3].bytes < info[1].bytes),
+                  "bytes: auto %" PetscCount_FMT ", off %" PetscCount_FMT ", pattern %" PetscCount_FMT ", value %" PetscCount_FMT, info[0].bytes, info[1].bytes, info[2].bytes, info[3].bytes));
+  PetscCall(Check((PetscBool)(values[0] > 0 && values[3] > 0 && values[1] == 0 && values[2] == 0), "slices of compressed values"));
+  PetscCall(Check((PetscBool)(info[1].offsets_none + info[1].offsets_1 + info[1].offsets_2 == 0 && info[3].offsets_none + info[3].offsets_1 + info[3].offsets_2 == 0), "compressed offsets"));
+  PetscCall(Check((PetscBool)(info[1].bytes_values >= info[1].entries * (PetscCount)sizeof(PetscScalar) && info[1].bytes_pattern >= info[1].entries * 4), "bytes of no compression"));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(CheckReport("compression"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckCounts(Mat A, PetscInt builds, PetscInt refreshes, PetscBool vary, const char what[])
+{
+  MatAIJTCInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(
+    Check((PetscBool)(info.builds == builds && info.refreshes == refreshes && info.values_vary == vary), "%s: %" PetscInt_FMT " builds, %" PetscInt_FMT " refreshes%s", what, info.builds, info.refreshes, info.values_vary ? ", values vary" : ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Values that stop fitting their compressed form: built anew once, and refreshed from then on */
+static PetscErrorCode TestVaryingValues(void)
+{
+  Mat A, R, B, S;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFromPattern(&pattern, NULL, &A));
+  PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+  PetscCall(MatDuplicate(R, MAT_COPY_VALUES, &S));
+  PetscCall(MatZeroEntries(A));
+  PetscCall(MatZeroEntries(R));
+  PetscCall(CheckMult(A, R, "zeros"));
+  PetscCall(CheckCounts(A, 1, 0, PETSC_FALSE, "zeros"));
+  for (PetscInt k = 0; k < 3; k++) {
+    PetscCall(MatAXPY(A, 1.0 + k, B, SAME_NONZERO_PATTERN));
+    PetscCall(MatAXPY(R, 1.0 + k, S, SAME_NONZERO_PATTERN));
+    PetscCall(CheckMult(A, R, "values"));
+    PetscCall(CheckCounts(A, 2, k, PETSC_TRUE, "values"));
+  }
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "new ones did not fit", PETSC_TRUE));
+  PetscCall(MatZeroEntries(A));
+  PetscCall(MatZeroEntries(R));
+  PetscCall(CheckMult(A, R, "zeros again"));
+  PetscCall(CheckCounts(A, 2, 3, PETSC_TRUE, "zeros again"));
+  PetscCall(MatAIJTCSetCompress(A, MAT_AIJTC_COMPRESS_PATTERN));
+  PetscCall(CheckMult(A, R, "pattern"));
+  PetscCall(CheckCounts(A, 3, 3, PETSC_FALSE, "pattern"));
+  PetscCall(MatAXPY(A, 1.0, B, SAME_NONZERO_PATTERN));
+  PetscCall(MatAXPY(R, 1.0, S, SAME_NONZERO_PATTERN));
+  PetscCall(CheckMult(A, R, "pattern, values"));
+  PetscCall(CheckCounts(A, 3, 4, PETSC_FALSE, "pattern, values"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&S));
+  PetscCall(CheckReport("varying values"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckMultTranspose(Mat A, Mat R, const char what[])
+{
+  Vec x, y, xr, yr;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatVecs(A, &y, &x));
+  PetscCall(MatCreateVecs(R, &yr, &xr));
+  PetscCall(VecFill(x, 1));
+  PetscCall(VecFill(xr, 1));
+  PetscCall(MatMultTranspose(A, x, y));
+  PetscCall(MatMultTranspose(R, xr, yr));
+  PetscCall(CheckVec(y, yr, 1e-11, what)); /* columns of some 100 entries up to 60 */
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&xr));
+  PetscCall(VecDestroy(&yr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The device arrays come and go, the products stay */
+static PetscErrorCode TestKeepCSR(void)
+{
+  Mat       A, R;
+  PetscBool keep;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFromPattern(&square, NULL, &A));
+  PetscCall(MatFromPattern(&square, MATAIJ, &R));
+  PetscCall(MatAIJTCGetKeepCSR(A, &keep));
+  PetscCall(Check(keep, "kept by default"));
+  PetscCall(PetscOptionsInsertString(NULL, "-three_mat_aijtc_keep_csr false"));
+  PetscCall(MatSetOptionsPrefix(A, "three_"));
+  PetscCall(MatSetFromOptions(A));
+  PetscCall(MatAIJTCGetKeepCSR(A, &keep));
+  PetscCall(Check(CheckNot(keep), "not kept by option"));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(CheckMult(A, R, "first"));
+    PetscCall(CheckMult(A, R, "again"));
+    PetscCall(CheckMultTranspose(A, R, "transpose"));
+    PetscCall(MatScale(A, 2.0));
+    PetscCall(MatScale(R, 2.0));
+    PetscCall(CheckMult(A, R, "other values"));
+    PetscCall(MatSetValue(A, 7, 7, 3.0, ADD_VALUES)); /* in the pattern: row 7 is full */
+    PetscCall(MatSetValue(R, 7, 7, 3.0, ADD_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyBegin(R, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(R, MAT_FINAL_ASSEMBLY));
+    PetscCall(CheckMult(A, R, "values set"));
+    PetscCall(CheckMultTranspose(A, R, "transpose, values set"));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(CheckReport("device arrays"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Wrong values on the command line, and a backend that is not there */
 static PetscErrorCode TestWrongOptions(void)
 {
-  const char *const wrong[] = {"-bad_mat_aijtc_short_row 9", "-bad_mat_aijtc_short_row -3", "-bad_mat_aijtc_long_row 1", "-bad_mat_aijtc_sort_window -5"};
+  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3", "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2", "-bad_mat_aijtc_sort_window -5", "-bad_mat_aijtc_rows_per_lane 8", "-bad_mat_aijtc_tile_groups 2"};
   Mat               A;
   PetscBool         cuda;
 
@@ -168,9 +392,9 @@ static PetscErrorCode TestWrongOptions(void)
     PetscCall(MatFromPattern(&pattern, NULL, &A));
     PetscCall(MatSetOptionsPrefix(A, "bad_"));
     CheckError(PETSC_ERR_ARG_OUTOFRANGE, options, MatSetFromOptions(A));
-    PetscCall(CheckSettings(A, 256, 4, 8192, MAT_AIJTC_MMA_TENSOR, options));
+    PetscCall(CheckSettings(A, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, MAT_AIJTC_MMA_TENSOR, options));
     PetscCall(MatDestroy(&A));
-    for (const char *name : {"-bad_mat_aijtc_short_row", "-bad_mat_aijtc_long_row", "-bad_mat_aijtc_sort_window"}) PetscCall(PetscOptionsClearValue(NULL, name));
+    for (const char *name : {"-bad_mat_aijtc_short_row", "-bad_mat_aijtc_long_row", "-bad_mat_aijtc_sort_window", "-bad_mat_aijtc_rows_per_lane", "-bad_mat_aijtc_tile_groups"}) PetscCall(PetscOptionsClearValue(NULL, name));
   }
   PetscCall(PetscTCDeviceUsable(PETSC_COMM_WORLD, &cuda));
   for (const char *backend : {"cuda", "host", "auto"}) {
@@ -312,6 +536,10 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(TestInfo());
   PetscCall(TestSettings());
+  PetscCall(TestForms());
+  PetscCall(TestCompress());
+  PetscCall(TestVaryingValues());
+  PetscCall(TestKeepCSR());
   PetscCall(TestWrongOptions());
   PetscCall(TestOtherType());
   PetscCall(TestAfterErrors());
