@@ -102,6 +102,7 @@ void Stencil(const std::array<PetscInt, 3> &n, const std::vector<StencilPoint> &
   static const PetscScalar one  = 1.0;
   const PetscInt           rows = n[0] * n[1] * n[2] * dof;
 
+  if (n[0] * n[1] * n[2] > PETSC_INT_MAX / dof) throw std::length_error("too large for PetscInt");
   if (!coupling) coupling = &one;
   A->symmetric = true;
   FromRows(rows, rows, (size_t)rows * points.size() * dof, A, [&](PetscInt r, auto add) {

@@ -271,7 +271,7 @@ void ReferenceCompute(const Csr *A, Reference *reference)
   for (PetscInt k = 0; k < A->n; k++) {
     const uint64_t h = Hash((uint64_t)k + 1000003);
 
-    reference->x[k] = (h & 1 ? 1.0 : -1.0) * std::ldexp(0.5 + 0.5 * HashToUnit(h), (int)(h >> 8) % 21 - 10);
+    reference->x[k] = (h & 1 ? 1.0 : -1.0) * std::ldexp(0.5 + 0.5 * HashToUnit(h), (int)((h >> 8) % 21) - 10);
   }
   for (PetscInt r = 0; r < A->m; r++) {
     PetscScalar sum       = 0.0;
