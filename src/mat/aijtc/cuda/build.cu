@@ -78,7 +78,8 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   Units         *unit;
 
   PetscFunctionBegin;
-  PetscCall(DeviceMalloc(layout->m + 1, &layout->start));
+  PetscCall(AIJTCParamsResolve(layout->m, layout->n, 0, 1, &layout->params)); /* checks them */
+  PetscCall(DeviceMalloc((PetscCount)layout->m + 1, &layout->start));
   if (!layout->m) {
     PetscCallCUDA(cudaMemsetAsync(layout->start, 0, sizeof(*layout->start), stream));
     layout->exact_always = PETSC_TRUE;
@@ -93,7 +94,7 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   PetscCall(DeviceMalloc(slices, &layout->slice));
   PetscCall(DeviceMalloc(layout->nrid, &layout->rid));
   PetscCall(DeviceMalloc(layout->nslices[AIJTC_LONG], &layout->partial));
-  if (layout->nlong) PetscCall(DeviceMalloc(layout->nlong + 1, &layout->long_piece));
+  if (layout->nlong) PetscCall(DeviceMalloc((PetscCount)layout->nlong + 1, &layout->long_piece));
   PetscCall(OrderRows(layout, A.i, flag, rows, &group, scratch, stream));
   PetscCall(scratch.Get(AIJTC_MAX_DICT, &dict));
   PetscCall(scratch.Get((PetscCount)slices + 1, &unit));

@@ -95,8 +95,8 @@ PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t
   PetscCall(ToDevice(host->nvalue, host->value, &device->value, stream));
   PetscCall(ToDevice(AIJTC_MAX_DICT, host->dict, &device->dict, stream));
   PetscCall(ToDevice(host->nrid, host->rid, &device->rid, stream));
-  PetscCall(ToDevice(host->nlong + 1, host->long_piece, &device->long_piece, stream));
-  PetscCall(ToDevice(host->m + 1, host->start, &device->start, stream));
+  PetscCall(ToDevice((PetscCount)host->nlong + 1, host->long_piece, &device->long_piece, stream));
+  PetscCall(ToDevice((PetscCount)host->m + 1, host->start, &device->start, stream));
   PetscCall(DeviceMalloc(host->nslices[AIJTC_LONG], &device->partial));
   device->exact_always = PETSC_TRUE;
   for (PetscInt s = 0; s < slices; s++)
@@ -113,8 +113,8 @@ PetscErrorCode Download(const AIJTCLayout *device, AIJTCLayout *host, cudaStream
   PetscCall(ToHost(device->nvalue, device->value, &host->value, stream));
   PetscCall(ToHost(AIJTC_MAX_DICT, device->dict, &host->dict, stream));
   PetscCall(ToHost(device->nrid, device->rid, &host->rid, stream));
-  PetscCall(ToHost(device->nlong + 1, device->long_piece, &host->long_piece, stream));
-  PetscCall(ToHost(device->m + 1, device->start, &host->start, stream));
+  PetscCall(ToHost((PetscCount)device->nlong + 1, device->long_piece, &host->long_piece, stream));
+  PetscCall(ToHost((PetscCount)device->m + 1, device->start, &host->start, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
