@@ -131,6 +131,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCMultAndCheck(Mat, const MatAIJTCClass *, Mat
 #if PetscDefined(HAVE_CUDA)
 PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtcops.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
+PETSC_INTERN PetscErrorCode MatAIJTCReleaseCSR(Mat, const MatAIJTCClass *);        /* release.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceValues(Mat, const PetscScalar **);    /* layoutlife.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *, Vec, Vec, Vec); /* seqaijtc.cxx */
 #endif

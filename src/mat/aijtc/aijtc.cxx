@@ -421,10 +421,12 @@ PetscErrorCode MatAIJTCGetRowGroups(Mat A, PetscInt *rows_per_lane, PetscInt *ti
   Level: advanced
 
   Notes:
-  Takes effect after the next product that builds or refreshes the layout. Every operation still works: one that needs the arrays, such as a transposed product or new values, has them copied
-  from the host again, and they stay until the layout is built or refreshed again. So this saves memory where the matrix stays as it is, and costs time where it does not.
+  Takes effect after the next `MatMult()` that builds or refreshes the layout. Every operation still works: one that needs the arrays, such as a factorization or new values, has them copied
+  from the host again, and they stay until a product builds or refreshes the layout again. So this saves memory where the matrix stays as it is, and costs time where it does not.
 
-  Arrays of which the host has no copy, as after `MatSetValuesCOO()` on the device, stay. On the host backend this has no effect, as there are no device arrays.
+  The arrays stay where the host does not have the newest values, as after `MatSetValuesCOO()` on the device; in the result of a matrix product; and in a matrix that AIJCUSPARSE keeps by its
+  nonempty rows. A choice made by `MatCUSPARSESetUseCPUSolve()`, and not by its option, has to be made again after the arrays were freed, and pointers into them, as from
+  `MatSeqAIJGetCSRAndMemType()`, are invalid. On the host backend there are no device arrays.
 
 .seealso: `MATAIJTC`, `MatAIJTCGetKeepCSR()`, `MatAIJTCGetInfo()`
 @*/
