@@ -14,6 +14,11 @@ static PetscErrorCode MatAIJTCChooseBackend(Mat A, PetscBool *cuda)
   PetscCall(PetscOptionsGetEnum(((PetscObject)A)->options, ((PetscObject)A)->prefix, "-mat_aijtc_backend", MatAIJTCBackendTypes, (PetscEnum *)&backend, NULL));
   *cuda = PETSC_FALSE;
   if (backend == MAT_AIJTC_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
+#if !PetscDefined(USE_REAL_DOUBLE)
+  PetscCheck(backend != MAT_AIJTC_BACKEND_CUDA, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP,
+             "-mat_aijtc_backend cuda computes in double precision, but this PETSc has another. Use -mat_aijtc_backend auto or host, or a PETSc --with-precision=double");
+  PetscFunctionReturn(PETSC_SUCCESS);
+#endif
   PetscCall(PetscTCDeviceUsable(PetscObjectComm((PetscObject)A), cuda));
   PetscCheck(*cuda || backend != MAT_AIJTC_BACKEND_CUDA, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "-mat_aijtc_backend cuda, but %s. Use -mat_aijtc_backend auto or host",
              PetscDefined(HAVE_CUDA) ? "no CUDA device is usable on every process of the matrix" : "this PETSc was configured without CUDA");
