@@ -214,7 +214,7 @@ __device__ void WalkCSR(const SliceRows<R> &rows, const Csr &A, bool columns, bo
       slot.has[r]  = rows.Has(r, t);
       slot.bits[r] = values && slot.has[r] ? BitsOf(A.a, rows.Place(r, t)) : 0;
       if (columns && slot.has[r]) {
-        const int32_t off = (int32_t)A.j[rows.Place(r, t)] - rows.ref[r];
+        const int32_t off = OffsetOf(A.j, rows.Place(r, t), rows.ref[r]);
 
         least = min(least, off);
         most  = max(most, off);

@@ -43,11 +43,11 @@ __global__ void __launch_bounds__(THREADS) BlockSizeKernel(PetscInt m, const Pet
   __shared__ GroupCounts block;
 
   if (threadIdx.x < SIZES) block.counted[threadIdx.x] = block.alike[threadIdx.x] = 0;
-  for (PetscInt first = (PetscInt)blockIdx.x * CHUNK; first < m; first += (PetscInt)gridDim.x * CHUNK) {
+  for (PetscCount first = (PetscCount)blockIdx.x * CHUNK; first < m; first += (PetscCount)gridDim.x * CHUNK) {
     const int n = (int)(m - first < CHUNK ? m - first : CHUNK);
 
     __syncthreads();
-    for (int k = (int)threadIdx.x; k < n; k += THREADS) row[k] = CompareRow(first + k, m, i, j);
+    for (int k = (int)threadIdx.x; k < n; k += THREADS) row[k] = CompareRow((PetscInt)first + k, m, i, j);
     __syncthreads();
     for (int b = 2; b <= AIJTC_MAX_BS; b++) {
       unsigned counted = 0, alike = 0;

@@ -96,14 +96,20 @@ struct SliceRows {
   }
 };
 
+/* Column less ref: less than INT_MAX, since columns are */
+__device__ __forceinline__ int32_t OffsetOf(const PetscInt *__restrict__ j, PetscInt place, int32_t ref)
+{
+  return (int32_t)__ldg(j + place) - ref;
+}
+
 /* Cursors of the merged order */
 template <int R>
 struct Merge {
-  static constexpr int32_t end = INT_MAX; /* no offset: columns are less */
+  static constexpr int32_t end = INT_MAX; /* of the row: no offset */
 
   int32_t taken[R], off[R];
 
-  __device__ __forceinline__ void Read(const SliceRows<R> &rows, const PetscInt *__restrict__ j, int r) { off[r] = taken[r] < rows.len[r] ? (int32_t)j[rows.begin[r] + taken[r]] - rows.ref[r] : end; }
+  __device__ __forceinline__ void Read(const SliceRows<R> &rows, const PetscInt *__restrict__ j, int r) { off[r] = taken[r] < rows.len[r] ? OffsetOf(j, rows.begin[r] + taken[r], rows.ref[r]) : end; }
   __device__ __forceinline__ void Start(const SliceRows<R> &rows, const PetscInt *__restrict__ j)
   {
 #pragma unroll

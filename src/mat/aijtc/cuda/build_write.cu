@@ -118,7 +118,7 @@ __device__ void WriteCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, cons
     for (int r = 0; r < R; r++) {
       slot.has[r]  = rows.Has(r, t);
       slot.bits[r] = slot.has[r] ? BitsOf(A.a, rows.Place(r, t)) : 0;
-      off[r]       = slot.has[r] ? (int32_t)A.j[rows.Place(r, t)] - rows.ref[r] : INT_MAX;
+      off[r]       = slot.has[r] ? OffsetOf(A.j, rows.Place(r, t), rows.ref[r]) : INT_MAX;
       mask[r]      = __ballot_sync(ALL_LANES, slot.has[r]);
       base         = min(base, off[r]);
     }
