@@ -627,7 +627,7 @@ TEST_P(BlockSize, CUDA)
 
 INSTANTIATE_TEST_SUITE_P(, BlockSize, ::testing::ValuesIn(block_cases), [](const auto &info) { return std::string(info.param.name); });
 
-const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, (AIJTCCompress)PETSC_DECIDE};
+const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE};
 
 TEST(LayoutParams, AreAllDecided)
 {

@@ -68,6 +68,7 @@ enum {
   AIJTC_FORM_RID     = 1u << 0, /* rows are rid[row ..], else row, row + 1, .. */
   AIJTC_FORM_FULL    = 1u << 1, /* every lane of every slot has an entry: no masks are stored */
   AIJTC_FORM_CONST   = 1u << 2, /* every slot is constant; slot t's values start at t * period; values have 8 bytes */
+  AIJTC_FORM_SPREAD  = 1u << 3, /* every lane of every slot has a place in the streams, zero where it has no entry */
   AIJTC_FORM_DELTA   = 4,       /* 2 bits at 4: log2 of the bytes of a delta, plus 1; 0: none */
   AIJTC_FORM_VALUE   = 6,       /* 2 bits at 6: AIJTC_VALUE_* */
   AIJTC_VALUE_DOUBLE = 0,
@@ -95,13 +96,14 @@ typedef struct {
 } AIJTCSlice;
 
 typedef enum {
+  AIJTC_COMPRESS_DECIDE  = PETSC_DECIDE,
   AIJTC_COMPRESS_OFF     = 0, /* 4-byte deltas, 8-byte values */
   AIJTC_COMPRESS_PATTERN = 1,
   AIJTC_COMPRESS_VALUE   = 2,
   AIJTC_COMPRESS_BOTH    = 3
 } AIJTCCompress;
 
-/* PETSC_DECIDE (-1) in a member: chosen from sizes by AIJTCParamsResolve() */
+/* PETSC_DECIDE (AIJTC_COMPRESS_DECIDE) in a member: chosen from sizes by AIJTCParamsResolve() */
 typedef struct {
   PetscInt      long_min;     /* a row with more nonzeros is long */
   PetscInt      short_max;    /* a row with at most so many is short: 0 puts every row into tiles, PETSC_INT_MAX none. long_min >= short_max */

@@ -66,7 +66,7 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscI
   if (params->rrows == PETSC_DECIDE) params->rrows = m >= ROWS_FOR_FOUR_GROUPS ? 4 : (m >= ROWS_FOR_TWO_GROUPS ? 2 : 1);
   if (params->rtile == PETSC_DECIDE) params->rtile = m >= ROWS_FOR_FOUR_TILES ? 4 : 1;
   if (params->bs == PETSC_DECIDE) params->bs = bs;
-  if ((int)params->compress == PETSC_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
+  if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
   PetscCall(CheckParams(params));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
