@@ -202,6 +202,21 @@ inline Csr Banded(PetscInt m, PetscInt n, const std::vector<PetscInt> &offsets)
   return A;
 }
 
+/* One entry a row, in the first half on the diagonal, else `offset` right of it */
+inline Csr TwoOffsets(PetscInt m, PetscInt offset)
+{
+  Csr A;
+
+  A.m = m;
+  A.n = m + offset;
+  for (PetscInt r = 0; r < m; r++) {
+    A.j.push_back(r < m / 2 ? r : r + offset);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
 /* Every other entry repeats the column before it */
 inline Csr WithDuplicates(Csr A)
 {
@@ -247,6 +262,9 @@ inline std::vector<Pattern> Patterns()
     {"diagonal",               [] { return Banded(5000, 5000, {0}); }},
     {"tridiagonal",            [] { return Banded(4999, 4999, {-1, 0, 1}); }},
     {"wide_bands",             [] { return Banded(600, 100000, {0, 7, 300, 70000, 99000}); }},
+    {"as_dear_as_deltas",      [] { return TwoOffsets(12, 1); }}, /* with one row group, 2 slots of 12 bytes and 1 slot with 12 deltas */
+    {"dearer_than_deltas",     [] { return TwoOffsets(11, 1); }},
+    {"as_dear_as_wide_deltas", [] { return TwoOffsets(6, 300); }},
     {"seven_point_small",      [] { return SevenPoint(5); }},
     {"seven_point",            [] { return SevenPoint(13); }},
     {"twenty_seven_point",     [] { return TwentySevenPoint(9); }},
