@@ -402,25 +402,29 @@ std::string CaseName(const ::testing::TestParamInfo<std::tuple<bool, Pattern>> &
 INSTANTIATE_TEST_SUITE_P(Patterns, Operations, ::testing::Combine(::testing::Values(false, true), ::testing::ValuesIn(Patterns())), CaseName);
 
 /* New values that the forms of the transpose cannot hold are refused, not rounded */
-TEST(TransposedRefresh, TellsThatValuesDoNotFit)
+class TransposedRefresh : public ::testing::TestWithParam<bool> { };
+
+TEST_P(TransposedRefresh, TellsThatValuesDoNotFit)
 {
-  for (bool cuda : {false, true}) {
-    if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
-    Csr        A = SevenPoint(12);
-    Transposed T(cuda);
-    PetscBool  fits = PETSC_TRUE;
+  const bool cuda = GetParam();
 
-    std::fill(A.a.begin(), A.a.end(), 0.25);
-    {
-      Arrays arrays(cuda, A);
+  if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
+  Csr        A = SevenPoint(12);
+  Transposed T(cuda);
+  PetscBool  fits = PETSC_TRUE;
 
-      LAUNCH(AIJTCTransposedBuild, A.m, A.n, arrays.nnz, arrays.i, arrays.j, arrays.a, ChooseParams, &DECIDE, &T.layout, &T.perm, nullptr);
-    }
-    T.Check(A, "one value");
-    A.a = Random(A.a.size(), 41);
+  std::fill(A.a.begin(), A.a.end(), 0.25);
+  {
     Arrays arrays(cuda, A);
-    LAUNCH(AIJTCTransposedRefresh, &T.layout, T.perm, arrays.a, &fits, nullptr);
-    EXPECT_FALSE(fits);
+
+    LAUNCH(AIJTCTransposedBuild, A.m, A.n, arrays.nnz, arrays.i, arrays.j, arrays.a, ChooseParams, &DECIDE, &T.layout, &T.perm, nullptr);
   }
+  T.Check(A, "one value");
+  A.a = Random(A.a.size(), 41);
+  Arrays arrays(cuda, A);
+  LAUNCH(AIJTCTransposedRefresh, &T.layout, T.perm, arrays.a, &fits, nullptr);
+  EXPECT_FALSE(fits);
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, TransposedRefresh, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
 } // namespace

@@ -53,11 +53,13 @@ typedef struct {
 static PetscErrorCode MatIsDeviceSeqAIJ(Mat A, PetscBool *is)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  PetscBool            bound;
 
   PetscFunctionBegin;
   if (c) *is = (PetscBool)(c->cuda && !c->mpi);
   else PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, is));
-  if (A->boundtocpu) *is = PETSC_FALSE;
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (bound) *is = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -274,12 +276,15 @@ static PetscErrorCode MatAIJTCChooseHost(Mat C, MatAIJTCProduct *product)
 {
   const Mat_Product *p         = C->product;
   const char        *options[] = {"-mat_product_algorithm_backend_cpu", p->type == MATPRODUCT_PtAP ? "-matptap_backend_cpu" : "-mattransposematmult_backend_cpu"};
+  PetscBool          a, b;
 
   PetscFunctionBegin;
   product->host = PETSC_FALSE;
   if (p->type != MATPRODUCT_PtAP && p->type != MATPRODUCT_AtB) PetscFunctionReturn(PETSC_SUCCESS); /* no other transposes blocks */
   PetscCall(PetscOptionsGetBool(((PetscObject)C)->options, ((PetscObject)C)->prefix, options[p->api_user ? 1 : 0], &product->host, NULL));
-  if (p->A->boundtocpu || p->B->boundtocpu) product->host = PETSC_TRUE;
+  PetscCall(MatBoundToCPU(p->A, &a));
+  PetscCall(MatBoundToCPU(p->B, &b));
+  if (a || b) product->host = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
