@@ -531,7 +531,7 @@ static const struct {
   {"MatMatMult into it",                        MakeBase,        DoProductInto,     VALUES,  PETSC_TRUE,  PETSC_TRUE },
   {"MatCopy, different pattern",                MakeBase,        DoCopyDifferent,   PATTERN, PETSC_FALSE, PETSC_TRUE },
   {"MatSetOption, MatSetFromOptions",           MakeBase,        DoOptions,         NOTHING, PETSC_FALSE, PETSC_TRUE },
-  {"equal values, scaled",                      MakeConstant,    DoScale,           VALUES,  PETSC_FALSE, PETSC_TRUE },
+  {"equal values, scaled",                      MakeConstant,    DoScale,           CHANGED, PETSC_FALSE, PETSC_TRUE },
   {"equal values become different",             MakeConstant,    DoUnlike,          CHANGED, PETSC_FALSE, PETSC_TRUE },
   {"equal values but for one",                  MakeConstant,    DoOneUnlike,       CHANGED, PETSC_FALSE, PETSC_TRUE },
   {"equal values become different and go back", MakeConstant,    DoUnlikeAndBack,   CHANGED, PETSC_TRUE,  PETSC_TRUE }
@@ -649,6 +649,9 @@ int main(int argc, char **argv)
          nsize: {{1 2}}
          args: -mat_type {{aij aijtc}}
       test:
+         suffix: forms
+         args: -mat_type aijtc -mat_aijtc_compress {{off pattern value}}
+      test:
          suffix: cuda_stock
          requires: cuda
          nsize: {{1 2}}
@@ -658,5 +661,9 @@ int main(int argc, char **argv)
          requires: cuda
          nsize: {{1 2}}
          args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -vec_type cuda -use_gpu_aware_mpi 0
+      test:
+         suffix: cuda_forms
+         requires: cuda
+         args: -mat_type aijtc -mat_aijtc_compress {{off pattern value}} -vec_type cuda -use_gpu_aware_mpi 0
 
 TEST*/

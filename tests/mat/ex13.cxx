@@ -752,9 +752,21 @@ int main(int argc, char **argv)
          nsize: {{1 2}}
          args: -mat_type {{aij aijtc}}
       test:
+         suffix: forms
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off auto}} -mat_aijtc_form {{tile row}}
+      test:
          suffix: cuda
          requires: cuda
          nsize: {{1 2}}
          args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+      test:
+         suffix: cuda_forms
+         requires: cuda
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern value auto}} -mat_aijtc_form {{tile row}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+      test:
+         suffix: cuda_freed
+         requires: cuda
+         nsize: {{1 2}}
+         args: -mat_type aijtc -seed 7 -mat_aijtc_keep_csr false -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
 
 TEST*/
