@@ -47,13 +47,14 @@
 #include <stdint.h>
 
 enum {
-  AIJTC_LANES     = 32,
-  AIJTC_TILE_ROWS = 8,
-  AIJTC_TILE_COLS = 4,
-  AIJTC_PIECE     = 32, /* slots of a piece of a long row: at most 1024 nonzeros */
-  AIJTC_UNIT      = 16, /* bytes: where slices may start in the streams */
-  AIJTC_MAX_BS    = 8,
-  AIJTC_MAX_DICT  = 256
+  AIJTC_LANES       = 32,
+  AIJTC_TILE_ROWS   = 8,
+  AIJTC_TILE_COLS   = 4,
+  AIJTC_PIECE       = 32, /* slots of a piece of a long row: at most 1024 nonzeros */
+  AIJTC_UNIT        = 16, /* bytes: where slices may start in the streams */
+  AIJTC_DELTA_ALIGN = 8,  /* bytes: where deltas may start, from the slice's start */
+  AIJTC_MAX_BS      = 8,
+  AIJTC_MAX_DICT    = 256
 };
 
 typedef enum {
@@ -87,8 +88,8 @@ typedef struct {
    AIJTC_UNIT. In the value stream, from byte AIJTC_UNIT * value on: values; zeros up to AIJTC_UNIT. */
 typedef struct {
   uint32_t pattern, value;
-  int32_t  row;     /* first matrix row, or, with AIJTC_FORM_RID, first place in rid */
-  int32_t  first;   /* LONG: the first entry of the piece in its row; else 0 */
+  int32_t  row;   /* first matrix row, or, with AIJTC_FORM_RID, first place in rid */
+  int32_t  first; /* LONG: the first entry of the piece in its row; else 0 */
   int32_t  slots;
   int32_t  entries; /* matrix entries of the slice */
   int32_t  values;  /* values stored */
@@ -120,12 +121,12 @@ typedef struct {
   PetscCount  nnz;
   AIJTCParams params; /* resolved */
 
-  PetscInt    nslices[AIJTC_KINDS];
-  PetscInt    nconsecutive; /* of the ROWS slices, those of consecutive rows */
-  AIJTCSlice *slice;        /* [sum of nslices] */
-  PetscCount  npattern, nvalue; /* bytes of the streams */
-  uint8_t    *pattern, *value;
-  PetscInt    ndict;
+  PetscInt     nslices[AIJTC_KINDS];
+  PetscInt     nconsecutive;     /* of the ROWS slices, those of consecutive rows */
+  AIJTCSlice  *slice;            /* [sum of nslices] */
+  PetscCount   npattern, nvalue; /* bytes of the streams */
+  uint8_t     *pattern, *value;
+  PetscInt     ndict;
   PetscScalar *dict; /* [AIJTC_MAX_DICT] the first ndict set, ascending by bit pattern as unsigned, then zeros; NULL if ndict is 0 */
 
   PetscInt  nlong, nmedium, nshort, nempty; /* rows of these classes; nshort counts rows of consecutive slices with nonzeros too, nempty every empty row */

@@ -101,6 +101,7 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   PetscCall(AnalyzeSlices(layout, A, group, dict, unit, scratch, &streams, stream));
   PetscCall(AllocateStreams(layout, streams, dict, stream));
   PetscCall(WriteSlices(layout, A, unit, stream));
+  PetscCall(SettleLayout(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

@@ -67,6 +67,10 @@ private:
   int                  count = 0;
 };
 
+/* To be called behind the last kernel that writes a layout: products may start before the launch in front of them has ended (mult.cuh), but not before the one in front of that, and this puts an empty
+   launch in between */
+PetscErrorCode SettleLayout(cudaStream_t stream);
+
 /* What the classification counts: all that the sizes of the lists of rows and slices follow from */
 struct RowCounts {
   unsigned long long nnz;

@@ -120,6 +120,16 @@ PetscErrorCode Download(const AIJTCLayout *device, AIJTCLayout *host, cudaStream
 }
 } // namespace
 
+static __global__ void SettledKernel() { }
+
+PetscErrorCode aijtcbuild::SettleLayout(cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  SettledKernel<<<1, 1, 0, stream>>>();
+  PetscCallCUDA(cudaGetLastError());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode AIJTCLayoutUpload_CUDA(const AIJTCLayout *host, AIJTCLayout *device, PetscTCStream stream)
 {
   PetscErrorCode ierr;

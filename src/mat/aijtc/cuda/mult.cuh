@@ -1,66 +1,50 @@
-/*
-   The kernels of the product: every warp of the grid finds its class by its block number. See mult.cu.
-*/
+/* The launches of a product, by kind of slice. See mult.cu. */
 #pragma once
 
-#include "mult_long.cuh"
-#include "mult_medium.cuh"
-#include "mult_short.cuh"
+#include "slots.cuh"
+#include <petscdevice_cuda.h>
 
-constexpr int AIJTC_WARPS  = 4; /* of a block */
-constexpr int AIJTC_BLOCKS = 9; /* of a multiprocessor at least. 56 registers delay some loads of a batch; measured, the warps gained outweigh them (docs/performance.md) */
+constexpr int AIJTC_WARPS = 4; /* of a block */
 
-/* Where the blocks of each part of the product end in the grid, in this order */
-enum {
-  PART_LONG,
-  PART_MEDIUM,
-  PART_SHORT4,
-  PART_SHORT2,
-  PART_SHORT1,
-  PART_EMPTY,
-  PARTS
-};
-
-struct PartBlocks {
-  unsigned end[PARTS];
-};
-
-template <class Sums, int S>
-__global__ void __launch_bounds__(32 * AIJTC_WARPS, AIJTC_BLOCKS) MultKernel(const __grid_constant__ AIJTCLayout A, const __grid_constant__ PartBlocks blocks, const PetscScalar *__restrict__ x, const PetscScalar *y, PetscScalar *z)
+static inline unsigned AIJTCBlocksOf(PetscCount warps)
 {
-  const int lane = threadIdx.x % 32;
-  int       part = 0;
+  return (unsigned)((warps + AIJTC_WARPS - 1) / AIJTC_WARPS);
+}
 
-  while (blockIdx.x >= blocks.end[part]) part++;
-  const PetscInt warp = (PetscInt)(AIJTC_WARPS * (blockIdx.x - (part ? blocks.end[part - 1] : 0)) + threadIdx.x / 32); /* within the part */
-  switch (part) {
-  case PART_LONG:
-    if (warp < A.npieces) LongPiece<Sums>(A, warp, lane, x, y, z);
-    break;
-  case PART_MEDIUM:
-    if (warp < (A.nslices + S - 1) / S) MediumSlices<Sums, S>(A, S * warp, lane, x, y, z);
-    break;
-  case PART_SHORT4:
-    if ((PetscCount)AIJTC_SHORT_TILES * warp < A.short_tile[1] - A.short_tile[0]) ShortTiles<Sums, 4>(A, warp, lane, x, y, z);
-    break;
-  case PART_SHORT2:
-    if ((PetscCount)AIJTC_SHORT_TILES * warp < A.short_tile[2] - A.short_tile[1]) ShortTiles<Sums, 2>(A, warp, lane, x, y, z);
-    break;
-  case PART_SHORT1:
-    if ((PetscCount)AIJTC_SHORT_TILES * warp < A.short_tile[3] - A.short_tile[2]) ShortTiles<Sums, 1>(A, warp, lane, x, y, z);
-    break;
-  default:
-    if (32 * (PetscCount)warp + lane < A.nempty) {
-      const PetscInt row = __ldg(A.rid + A.rid_empty + 32 * (PetscCount)warp + lane);
+static inline LayoutView AIJTCLayoutView(const AIJTCLayout &A)
+{
+  return {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs};
+}
 
-      z[row] = y ? y[row] : 0.0;
-    }
+/*
+   Launches a kernel of a product so that it may start while the kernel before it in the stream ends (programmatic dependent launch, compute capability 9.0 and newer): it reads the matrix at once and
+   waits with WaitForLaunchBefore() for the vectors. This hides the launch, 2 to 3 us of a product that takes as long. Builds and refreshes end with SettleLayout(), so no product reads a matrix
+   that is still being written.
+*/
+template <class... Parameters, class... Arguments>
+PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks, cudaStream_t stream, Arguments... arguments)
+{
+  static int          major  = -1;
+  cudaLaunchConfig_t  config = {};
+  cudaLaunchAttribute attribute;
+
+  PetscFunctionBegin;
+  if (major < 0) {
+    int device;
+
+    PetscCallCUDA(cudaGetDevice(&device));
+    PetscCallCUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
   }
+  attribute.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.gridDim                                       = blocks;
+  config.blockDim                                      = AIJTC_LANES * AIJTC_WARPS;
+  config.stream                                        = stream;
+  config.attrs                                         = &attribute;
+  config.numAttrs                                      = major >= 9 ? 1 : 0;
+  PetscCallCUDA(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-__global__ void __launch_bounds__(32 * AIJTC_WARPS) LongSumsKernel(const __grid_constant__ AIJTCLayout A, const PetscScalar *y, PetscScalar *z)
-{
-  const PetscInt q = (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / 32);
-
-  if (q < A.nlong) LongSums(A, q, threadIdx.x % 32, y, z);
-}
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream);

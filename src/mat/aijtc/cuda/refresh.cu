@@ -139,6 +139,7 @@ PetscErrorCode AIJTCLayoutRefresh_CUDA(AIJTCLayout *layout, const PetscScalar a[
     PetscCallCUDA(cudaMemsetAsync(misfit, 0, sizeof(*misfit), stream));
   }
   PetscCall(aijtcbuild::RefreshKinds(layout, a, misfit, stream));
+  PetscCall(aijtcbuild::SettleLayout(stream));
   if (layout->exact_always) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallCUDA(cudaMemcpyAsync(&found, misfit, sizeof(found), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));

@@ -1,0 +1,140 @@
+/*
+   Method
+     TILE slices: one warp takes 8 R rows. Slot t of group r is a tile of 8 rows x 4 entries, in the operand order of the MMA; the row sums of a group stand on the diagonal of its accumulator. At the
+     end lane l holds the sum of the slice's row l, so rid is read and z written by one instruction each.
+
+     LONG slices, in the same launch: one warp a piece of up to 32 slots (1024 nonzeros) of a row. Where every long row is one piece the warp stores the row's result; otherwise it leaves the piece's sum in
+     `partial` and LongSumsKernel, launched behind it, adds the pieces of each row: lane l those of number l, l + 32, .., then the lanes. No atomics.
+
+   Memory traffic
+     See slots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, R = 4, no compression: 86 MB of entries + 7 MB of slots and masks + 21 MB = 114 MB,
+     27 us at 4.3 TB/s.
+
+   References
+     Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026;
+     Lu, Liu, DASP, SC'23
+*/
+#include "mult.cuh"
+#include "sums.cuh"
+
+namespace
+{
+template <int R>
+constexpr int TileBatch = R == 4 ? 2 : 8;
+
+template <class Sums, int R>
+__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z)
+{
+  const SliceView s   = LoadSlice<R>(A, slice, 1);
+  const int       row = lane < AIJTC_TILE_ROWS * R ? __ldg(A.rid + s.row + lane) : -1;
+  Refs<R, 0>      refs;
+  Sums            sums[R];
+  PetscScalar     result = 0.0;
+
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    const int mine = __shfl_sync(AIJTC_ALL_LANES, row, AIJTC_TILE_ROWS * r + lane / AIJTC_TILE_COLS);
+
+    refs.rest[r] = 0;
+    refs.ref[r]  = A.bs == 1 ? mine : mine - (int)((unsigned)mine % (unsigned)A.bs);
+  }
+  WaitForLaunchBefore();
+  ForSlotsOfAnyForm<R, TileBatch<R>, TileBatch<R>>(s, lane, refs, x, [&](int r, bool, PetscScalar a, PetscScalar b) { sums[r].add(a, b); });
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    const PetscScalar sum = sums[r].row(lane, lane % AIJTC_TILE_ROWS);
+
+    if (lane / AIJTC_TILE_ROWS == r) result = sum;
+  }
+  if (row >= 0) z[row] = y ? y[row] + result : result;
+}
+
+/* pieces: all long rows are one piece, rid[s.row] being the row */
+template <class Sums>
+__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z)
+{
+  const SliceView  s    = LoadSlice<1>(A, slice, 1);
+  const Refs<1, 0> refs = {{lane}, {0}};
+  Sums             sums;
+
+  WaitForLaunchBefore();
+  ForSlotsOfAnyForm<1, 8, 8>(s, lane, refs, x, [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
+
+  const PetscScalar total = sums.total(lane);
+  if (lane) return;
+  if (partial) partial[slice] = total;
+  else {
+    const PetscInt row = __ldg(A.rid + s.row);
+
+    z[row] = y ? y[row] + total : total;
+  }
+}
+
+template <class Sums, int R>
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8) TilesKernel(const __grid_constant__ LayoutView A, PetscInt longs, PetscInt tiles, PetscScalar *partial, unsigned longblocks, const PetscScalar *x, const PetscScalar *y, PetscScalar *z)
+{
+  const int lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES;
+
+  LetNextLaunchStart();
+  if (blockIdx.x < longblocks) {
+    const PetscInt slice = (PetscInt)(AIJTC_WARPS * blockIdx.x + warp);
+
+    if (slice < longs) LongSlice<Sums>(A, slice, partial, lane, x, y, z);
+  } else {
+    const PetscInt slice = (PetscInt)(AIJTC_WARPS * (blockIdx.x - longblocks) + warp);
+
+    if (slice < tiles) TileSlice<Sums, R>(A, longs + slice, lane, x, y, z);
+  }
+}
+
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS) LongSumsKernel(PetscInt nlong, const PetscInt *__restrict__ rid, const PetscInt *__restrict__ long_piece, const PetscScalar *__restrict__ partial, const PetscScalar *y, PetscScalar *z)
+{
+  const PetscInt q    = (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES);
+  const int      lane = threadIdx.x % AIJTC_LANES;
+
+  if (q >= nlong) return;
+  const PetscInt end   = __ldg(long_piece + q + 1);
+  PetscScalar    total = 0.0;
+
+  for (PetscInt piece = __ldg(long_piece + q) + lane; piece < end; piece += AIJTC_LANES) total += partial[piece];
+#pragma unroll
+  for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
+  if (!lane) {
+    const PetscInt row = __ldg(rid + q);
+
+    z[row] = y ? y[row] + total : total;
+  }
+}
+
+template <class Sums, int R>
+PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream)
+{
+  const PetscInt longs = A.nslices[AIJTC_LONG], tiles = A.nslices[AIJTC_TILE];
+  const bool     pieces     = longs > A.nlong;
+  const unsigned longblocks = AIJTCBlocksOf(longs);
+
+  PetscFunctionBegin;
+  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, longblocks + AIJTCBlocksOf(tiles), stream, AIJTCLayoutView(A), longs, tiles, pieces ? A.partial : nullptr, longblocks, x, y, z)));
+  if (pieces) {
+    LongSumsKernel<<<AIJTCBlocksOf(A.nlong), AIJTC_LANES * AIJTC_WARPS, 0, stream>>>(A.nlong, A.rid, A.long_piece, A.partial, y, z);
+    PetscCallCUDA(cudaGetLastError());
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
+
+PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream)
+{
+  const bool wide = layout->params.rtile == 4;
+
+  PetscFunctionBegin;
+  if (!layout->nslices[AIJTC_LONG] && !layout->nslices[AIJTC_TILE]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tensor) {
+    if (wide) PetscCall((Launch<TensorSums, 4>(*layout, x, y, z, stream)));
+    else PetscCall((Launch<TensorSums, 1>(*layout, x, y, z, stream)));
+  } else {
+    if (wide) PetscCall((Launch<CoreSums, 4>(*layout, x, y, z, stream)));
+    else PetscCall((Launch<CoreSums, 1>(*layout, x, y, z, stream)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
