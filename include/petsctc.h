@@ -146,6 +146,7 @@ PETSC_EXTERN PetscErrorCode MatAIJTCGetKeepCSR(Mat, PetscBool *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetRowClasses(Mat, PetscInt, PetscInt, PetscInt);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetRowClasses(Mat, PetscInt *, PetscInt *, PetscInt *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetCheck(Mat, PetscBool, PetscReal);
+PETSC_EXTERN PetscErrorCode MatAIJTCMultDot(Mat, Vec, Vec, Vec, PetscScalar *, PetscReal *);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetInfo(Mat, MatAIJTCInfo *);
 
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP);

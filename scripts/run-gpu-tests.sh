@@ -111,9 +111,9 @@ dmma() { # the Tensor Core kernels hold DMMA instructions, their CUDA-core twins
     /DMMA/       { count[arch " " kernel]++ }
     /Function :/ { seen[arch " " kernel] }
     END { for (k in seen) { printf "%4d DMMA in %s\n", count[k], k
-            if (k ~ /Mult.*Tensor/ && !count[k]) bad++
-            if (k ~ /Core/ && count[k]) bad++
-            if (k ~ /Mult.*Tensor/) tensor++ }
+            if (k ~ /TensorSums/ && !count[k]) bad++
+            if (k ~ /CoreSums/ && count[k]) bad++
+            if (k ~ /TensorSums/) tensor++ }
           if (!tensor) print "no Tensor Core product found"
           exit bad || !tensor }'
 }
@@ -131,10 +131,20 @@ section_sanity() {
 unpack_unit_tests() { [ -d "$work/unit" ] || tar -C "$work" -xJf "$bundle/unit.tar.xz"; }
 # How GoogleTest's parameters name where a test computes
 on_tensor='*Tensor*:*/tensor*' on_core='*Core*:*/core*'
-unit_test() { # PROGRAM FILTER: green, and something ran
-  "$1" --gtest_filter="$2" --gtest_brief=1 | tee "$work/gtest"
-  [ "${PIPESTATUS[0]}" = 0 ] || return 1
-  grep -q '\[  PASSED  \] [1-9]' "$work/gtest" || return 77
+fills_device='BuildMemory*' # runs alone
+# Shards run side by side; a skip is where nothing ran
+unit_test() { # PROGRAM FILTER [SHARDS [UNDER WHICH COMMAND...]]: green, and something ran
+  local program=$1 filter=$2 shards=${3:-$((jobs < 8 ? jobs : 8))} shard pid pids=() bad=0
+  shift $(($# < 3 ? $# : 3))
+  rm -f "$work"/gtest.*
+  for ((shard = 0; shard < shards; shard++)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$@" "$program" --gtest_filter="$filter" --gtest_brief=1 >"$work/gtest.$shard" 2>&1 &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
+  cat "$work"/gtest.*
+  [ $bad = 0 ] || return 1
+  grep -q '\[  PASSED  \] [1-9]' "$work"/gtest.* || return 77
 }
 has_tests() { "$1" --gtest_list_tests --gtest_filter="$2" 2>/dev/null | grep -q '^ '; }
 harness_scripts() { # PATTERN: PETSc's harness on the plugin's own tests
@@ -158,9 +168,12 @@ section_tests() {
   local program
   unpack_unit_tests
   for program in "$work"/unit/*; do
-    step "${program##*/}, host" 120 unit_test "$program" "-*CUDA*:$on_tensor:$on_core"
+    step "${program##*/}, host" 120 unit_test "$program" "-*CUDA*:$on_tensor:$on_core:$fills_device"
     has_tests "$program" "$on_tensor" && gpu_step "${program##*/}, GPU: Tensor Core" 120 unit_test "$program" "$on_tensor"
     has_tests "$program" "$on_core" && gpu_step "${program##*/}, GPU: CUDA cores" 120 unit_test "$program" "$on_core"
+  done
+  for program in "$work"/unit/*; do
+    has_tests "$program" "$fills_device" && gpu_step "${program##*/}, out of memory" 120 unit_test "$program" "$fills_device" 1
   done
   PETSC_OPTIONS="$PETSC_OPTIONS -device_enable none" step "harness, host tests" 300 harness_scripts . '_cuda'
   gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts '_cuda'
@@ -168,11 +181,13 @@ section_tests() {
 }
 
 # --- sanitizer
-sanitized_unit_test() { # TOOL PROGRAM: the program's kernels are all ours, so that nothing is filtered
-  compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20 "$2" --gtest_filter="*CUDA*:$on_tensor:$on_core" --gtest_brief=1
+sanitized_unit_test() { # TOOL PROGRAM: the program's kernels are all ours, so that nothing is filtered. Fewer parameters
+  local filter="*CUDA*:$on_tensor:$on_core"
+  [ "${2##*/}" != unit_test_build ] || filter="-$fills_device"
+  PETSCTC_TEST_SHORT=1 unit_test "$2" "$filter" '' compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20
 }
 # Libraries of CUDA run in a whole solve too: an error counts when its kernel is ours.
-own_kernels='MultKernel|LongSumsKernel|RefreshKernel|PetscTCStepKernel|PetscTC|AIJTC'
+own_kernels='RowsKernel|TilesKernel|SumsKernel|ColumnsKernel|DiagonalKernel|RowPointersKernel|NumbersKernel|PermuteKernel|aijtcbuild|PetscTC|AIJTC'
 sanitized_solve() { # TOOL OPTIONS...
   local tool=$1 all own
   shift
@@ -194,7 +209,7 @@ section_sanitizer() {
       continue
     fi
     for program in "$work"/unit/*; do
-      has_tests "$program" "$on_tensor" && gpu_step "$tool ${program##*/}" 100 sanitized_unit_test $tool "$program"
+      has_tests "$program" "$on_tensor:Build.*" && gpu_step "$tool ${program##*/}" 200 sanitized_unit_test $tool "$program"
     done
     gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi
     gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -mat_aijtc_mma core

@@ -63,6 +63,10 @@ typedef struct {
   PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
   AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
   PetscInt         builds, refreshes;
+
+  PetscBool    have_dots; /* what MatAIJTCMultDot() works with is complete; it goes with the layout */
+  AIJTCDotWork dots;
+  PetscScalar *dot; /* [2] where the vectors are */
 } Mat_AIJTC;
 
 /* parent.cxx */
@@ -113,6 +117,9 @@ PETSC_INTERN PetscErrorCode MatAIJTCUpdateLayout(Mat, const MatAIJTCClass *, Mat
 PETSC_INTERN PetscErrorCode MatAIJTCTooLarge(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatAIJTCGetNonzeros(Mat, PetscCount *);
 PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, PetscInt, AIJTCParams *);
+
+/* multdot.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);
 
 /* seqaijtc.cxx, check.cxx */
 typedef enum {

@@ -184,5 +184,24 @@ PETSC_INTERN PetscErrorCode AIJTCLayoutRefresh_CUDA(AIJTCLayout *layout, const P
 PETSC_INTERN PetscErrorCode AIJTCLayoutMult_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMult_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream);
 
+/* Work of products with dot products of one layout. Host: none */
+typedef struct {
+  PetscBool    cuda;
+  unsigned     tiles, sums, rows; /* CUDA: blocks of the launches: tiles and pieces, sums of pieces, rows */
+  PetscScalar *partial;           /* CUDA */
+  unsigned    *arrived;           /* CUDA: zero between products */
+} AIJTCDotWork;
+
+/* What a failed create leaves goes with a destroy */
+PETSC_INTERN PetscErrorCode AIJTCDotWorkCreate_Host(const AIJTCLayout *layout, AIJTCDotWork *work);
+PETSC_INTERN PetscErrorCode AIJTCDotWorkCreate_CUDA(const AIJTCLayout *layout, AIJTCDotWork *work);
+PETSC_INTERN PetscErrorCode AIJTCDotWorkDestroy_Host(AIJTCDotWork *work);
+PETSC_INTERN PetscErrorCode AIJTCDotWorkDestroy_CUDA(AIJTCDotWork *work);
+
+/* z <- A x, result[0] <- w . z, result[1] <- z . z in the same pass; w has the rows of z and may be x. result is in the memory of the vectors. The bits of z are those of AIJTCLayoutMult, those of
+   the sums depend on nothing but layout and numbers. */
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
+
 /* Does the current device have FP64 mma.m8n8k4 (compute capability 8.0 or newer)? */
 PETSC_INTERN PetscErrorCode PetscTCDeviceHasMMA_CUDA(PetscBool *has);

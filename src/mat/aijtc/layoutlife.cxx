@@ -10,6 +10,7 @@ PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *tc)
 {
   PetscFunctionBegin;
   tc->valid = PETSC_FALSE;
+  PetscCall(MatAIJTCDestroyDots(tc));
 #if PetscDefined(HAVE_CUDA)
   if (tc->layout.cuda) PetscCall(AIJTCLayoutDestroy_CUDA(&tc->layout));
 #endif

@@ -13,13 +13,64 @@
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
+#include "build.cuh"
 #include "mult.cuh"
+
+namespace
+{
+PetscErrorCode Launch(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], DotView dots, unsigned tileblocks, PetscTCStream stream)
+{
+  PetscFunctionBegin;
+  PetscCheck(layout->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout lives in host memory: use AIJTCLayoutMult_Host()");
+  PetscCall(AIJTCLayoutMultTiles_CUDA(layout, tensor, x, y, z, dots, stream));
+  dots.first = tileblocks;
+  PetscCall(AIJTCLayoutMultRows_CUDA(layout, x, y, z, dots, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
 
 PetscErrorCode AIJTCLayoutMult_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream)
 {
   PetscFunctionBegin;
-  PetscCheck(layout->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout lives in host memory: use AIJTCLayoutMult_Host()");
-  PetscCall(AIJTCLayoutMultTiles_CUDA(layout, tensor, x, y, z, stream));
-  PetscCall(AIJTCLayoutMultRows_CUDA(layout, x, y, z, stream));
+  PetscCall(Launch(layout, tensor, x, y, z, DotView{}, 0, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream)
+{
+  const DotView dots = {w, work->partial, work->arrived, result, 0, work->tiles + work->sums + work->rows};
+
+  PetscFunctionBegin;
+  PetscCheck(work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space is not of AIJTCDotWorkCreate_CUDA()");
+  if (!dots.blocks) PetscCallCUDA(cudaMemsetAsync(result, 0, 2 * sizeof(*result), stream));
+  PetscCall(Launch(layout, tensor, x, NULL, z, dots, work->tiles + work->sums, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCDotWorkCreate_CUDA(const AIJTCLayout *layout, AIJTCDotWork *work)
+{
+  unsigned blocks, groups;
+
+  PetscFunctionBegin;
+  *work       = {};
+  work->cuda  = PETSC_TRUE;
+  work->tiles = AIJTCBlocksOf(layout->nslices[AIJTC_LONG]) + AIJTCBlocksOf(layout->nslices[AIJTC_TILE]);
+  work->sums  = AIJTCHasPieces(*layout) ? AIJTCBlocksOf(layout->nlong) : 0;
+  work->rows  = AIJTCBlocksOf(layout->nslices[AIJTC_ROWS]);
+  blocks      = work->tiles + work->sums + work->rows;
+  groups      = blocks / AIJTC_DOT_GROUP + 1;
+  PetscCall(aijtcbuild::DeviceMalloc(2 * ((PetscCount)blocks + groups), &work->partial));
+  PetscCall(aijtcbuild::DeviceMalloc(1 + (PetscCount)groups, &work->arrived));
+  PetscCallCUDA(cudaMemset(work->arrived, 0, (1 + (size_t)groups) * sizeof(*work->arrived)));
+  PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the work may be used on a stream that does not wait for the default one */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCDotWorkDestroy_CUDA(AIJTCDotWork *work)
+{
+  PetscFunctionBegin;
+  if (work->partial) PetscCallCUDA(cudaFree(work->partial));
+  if (work->arrived) PetscCallCUDA(cudaFree(work->arrived));
+  *work = {};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

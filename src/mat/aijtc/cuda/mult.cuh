@@ -1,14 +1,18 @@
 /* The launches of a product, by kind of slice. See mult.cu. */
 #pragma once
 
-#include "slots.cuh"
+#include "mult_dot.cuh"
 #include <petscdevice_cuda.h>
-
-constexpr int AIJTC_WARPS = 4; /* of a block */
 
 static inline unsigned AIJTCBlocksOf(PetscCount warps)
 {
   return (unsigned)((warps + AIJTC_WARPS - 1) / AIJTC_WARPS);
+}
+
+/* Is a long row in more than one piece? Then all leave partial sums */
+static inline bool AIJTCHasPieces(const AIJTCLayout &A)
+{
+  return A.nslices[AIJTC_LONG] > A.nlong;
 }
 
 static inline LayoutView AIJTCLayoutView(const AIJTCLayout &A)
@@ -46,5 +50,5 @@ PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PETSC_INTERN PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream);
-PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);

@@ -11,7 +11,7 @@
 */
 #pragma once
 
-#include "slots.cuh"
+#include "mult_dot.cuh"
 
 /* Slots requested at once: U R entries a lane */
 template <int R>
@@ -28,7 +28,7 @@ struct RowSums {
 };
 
 template <int R, int U, int UC>
-__device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z)
+__device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, RowDots &dots)
 {
   const SliceView s = LoadSlice<R>(A, slice, A.bs);
   RowSums<R>      sums;
@@ -59,6 +59,10 @@ __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, P
   for (int r = 0; r < R; r++) {
     const int row = rid ? __ldg(A.rid + first + AIJTC_LANES * r) : first + AIJTC_LANES * r;
 
-    if (rid ? row >= 0 : row < m) z[row] = y ? y[row] + sums.sum[r] : sums.sum[r];
+    if (rid ? row < 0 : row >= m) continue;
+    const PetscScalar result = y ? y[row] + sums.sum[r] : sums.sum[r];
+
+    z[row] = result;
+    dots.add(row, result);
   }
 }

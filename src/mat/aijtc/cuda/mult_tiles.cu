@@ -15,6 +15,7 @@
      Lu, Liu, DASP, SC'23
 */
 #include "mult.cuh"
+#include "mult_dot.cuh"
 #include "sums.cuh"
 
 namespace
@@ -23,7 +24,7 @@ template <int R>
 constexpr int TileBatch = R == 4 ? 2 : 8;
 
 template <class Sums, int R>
-__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z)
+__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, RowDots &dots)
 {
   const SliceView s   = LoadSlice<R>(A, slice, 1);
   const int       row = lane < AIJTC_TILE_ROWS * R ? __ldg(A.rid + s.row + lane) : -1;
@@ -46,12 +47,15 @@ __device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, i
 
     if (lane / AIJTC_TILE_ROWS == r) result = sum;
   }
-  if (row >= 0) z[row] = y ? y[row] + result : result;
+  if (row < 0) return;
+  if (y) result += y[row];
+  z[row] = result;
+  dots.add(row, result);
 }
 
 /* pieces: all long rows are one piece, rid[s.row] being the row */
 template <class Sums>
-__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z)
+__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, RowDots &dots)
 {
   const SliceView  s    = LoadSlice<1>(A, slice, 1);
   const Refs<1, 0> refs = {{lane}, {0}};
@@ -60,81 +64,91 @@ __device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, P
   WaitForLaunchBefore();
   ForSlotsOfAnyForm<1, 8, 8>(s, lane, refs, x, [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
 
-  const PetscScalar total = sums.total(lane);
+  PetscScalar total = sums.total(lane);
   if (lane) return;
   if (partial) partial[slice] = total;
   else {
     const PetscInt row = __ldg(A.rid + s.row);
 
-    z[row] = y ? y[row] + total : total;
+    if (y) total += y[row];
+    z[row] = total;
+    dots.add(row, total);
   }
 }
 
 template <class Sums, int R>
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8) TilesKernel(const __grid_constant__ LayoutView A, PetscInt longs, PetscInt tiles, PetscScalar *partial, unsigned longblocks, const PetscScalar *x, const PetscScalar *y, PetscScalar *z)
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
+  TilesKernel(const __grid_constant__ LayoutView A, PetscInt longs, PetscInt tiles, PetscScalar *partial, unsigned longblocks, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   const int lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES;
+  RowDots   dots(w.w);
 
   LetNextLaunchStart();
   if (blockIdx.x < longblocks) {
     const PetscInt slice = (PetscInt)(AIJTC_WARPS * blockIdx.x + warp);
 
-    if (slice < longs) LongSlice<Sums>(A, slice, partial, lane, x, y, z);
+    if (slice < longs) LongSlice<Sums>(A, slice, partial, lane, x, y, z, dots);
   } else {
     const PetscInt slice = (PetscInt)(AIJTC_WARPS * (blockIdx.x - longblocks) + warp);
 
-    if (slice < tiles) TileSlice<Sums, R>(A, longs + slice, lane, x, y, z);
+    if (slice < tiles) TileSlice<Sums, R>(A, longs + slice, lane, x, y, z, dots);
   }
+  dots.finish(w);
 }
 
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS) LongSumsKernel(PetscInt nlong, const PetscInt *__restrict__ rid, const PetscInt *__restrict__ long_piece, const PetscScalar *__restrict__ partial, const PetscScalar *y, PetscScalar *z)
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS)
+  LongSumsKernel(PetscInt nlong, const PetscInt *__restrict__ rid, const PetscInt *__restrict__ long_piece, const PetscScalar *__restrict__ partial, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  const PetscInt q    = (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES);
-  const int      lane = threadIdx.x % AIJTC_LANES;
-
-  if (q >= nlong) return;
-  const PetscInt end   = __ldg(long_piece + q + 1);
+  const PetscInt q     = (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES);
+  const int      lane  = threadIdx.x % AIJTC_LANES;
+  const PetscInt end   = q < nlong ? __ldg(long_piece + q + 1) : 0;
   PetscScalar    total = 0.0;
+  RowDots        dots(w.w);
 
-  for (PetscInt piece = __ldg(long_piece + q) + lane; piece < end; piece += AIJTC_LANES) total += partial[piece];
+  for (PetscInt piece = q < nlong ? __ldg(long_piece + q) + lane : 0; piece < end; piece += AIJTC_LANES) total += partial[piece];
 #pragma unroll
   for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
-  if (!lane) {
+  if (q < nlong && !lane) {
     const PetscInt row = __ldg(rid + q);
 
-    z[row] = y ? y[row] + total : total;
+    if (y) total += y[row];
+    z[row] = total;
+    dots.add(row, total);
   }
+  dots.finish(w);
 }
 
 template <class Sums, int R>
-PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream)
+PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   const PetscInt longs = A.nslices[AIJTC_LONG], tiles = A.nslices[AIJTC_TILE];
-  const bool     pieces     = longs > A.nlong;
-  const unsigned longblocks = AIJTCBlocksOf(longs);
+  const bool     pieces     = AIJTCHasPieces(A);
+  const unsigned longblocks = AIJTCBlocksOf(longs), blocks = longblocks + AIJTCBlocksOf(tiles);
+  DotView        behind = dots;
 
   PetscFunctionBegin;
-  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, longblocks + AIJTCBlocksOf(tiles), stream, AIJTCLayoutView(A), longs, tiles, pieces ? A.partial : nullptr, longblocks, x, y, z)));
+  behind.first += blocks;
+  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, blocks, stream, AIJTCLayoutView(A), longs, tiles, pieces ? A.partial : nullptr, longblocks, x, y, z, dots)));
   if (pieces) {
-    LongSumsKernel<<<AIJTCBlocksOf(A.nlong), AIJTC_LANES * AIJTC_WARPS, 0, stream>>>(A.nlong, A.rid, A.long_piece, A.partial, y, z);
+    LongSumsKernel<<<AIJTCBlocksOf(A.nlong), AIJTC_LANES * AIJTC_WARPS, 0, stream>>>(A.nlong, A.rid, A.long_piece, A.partial, y, z, behind);
     PetscCallCUDA(cudaGetLastError());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], cudaStream_t stream)
+PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   const bool wide = layout->params.rtile == 4;
 
   PetscFunctionBegin;
   if (!layout->nslices[AIJTC_LONG] && !layout->nslices[AIJTC_TILE]) PetscFunctionReturn(PETSC_SUCCESS);
   if (tensor) {
-    if (wide) PetscCall((Launch<TensorSums, 4>(*layout, x, y, z, stream)));
-    else PetscCall((Launch<TensorSums, 1>(*layout, x, y, z, stream)));
+    if (wide) PetscCall((Launch<TensorSums, 4>(*layout, x, y, z, dots, stream)));
+    else PetscCall((Launch<TensorSums, 1>(*layout, x, y, z, dots, stream)));
   } else {
-    if (wide) PetscCall((Launch<CoreSums, 4>(*layout, x, y, z, stream)));
-    else PetscCall((Launch<CoreSums, 1>(*layout, x, y, z, stream)));
+    if (wide) PetscCall((Launch<CoreSums, 4>(*layout, x, y, z, dots, stream)));
+    else PetscCall((Launch<CoreSums, 1>(*layout, x, y, z, dots, stream)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -147,3 +147,33 @@ PetscErrorCode AIJTCLayoutMult_Host(const AIJTCLayout *layout, PETSC_UNUSED Pets
   OtherRows(layout, x, y, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* The host needs no work space: a sum never leaves the thread that adds it */
+PetscErrorCode AIJTCDotWorkCreate_Host(PETSC_UNUSED const AIJTCLayout *layout, AIJTCDotWork *work)
+{
+  PetscFunctionBegin;
+  *work = {};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCDotWorkDestroy_Host(AIJTCDotWork *work)
+{
+  PetscFunctionBegin;
+  *work = {};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], PETSC_UNUSED AIJTCDotWork *work, PetscTCStream stream)
+{
+  PetscScalar wz = 0, zz = 0;
+
+  PetscFunctionBegin;
+  PetscCall(AIJTCLayoutMult_Host(layout, tensor, x, NULL, z, stream));
+  for (PetscInt r = 0; r < layout->m; r++) {
+    wz += w[r] * z[r];
+    zz += z[r] * z[r];
+  }
+  result[0] = wz;
+  result[1] = zz;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,116 @@
+/*
+   The dot products that go with a product: w . z and z . z, taken while z = A x is still in registers.
+
+   Method
+     A lane adds the terms of the rows that it stores, a warp adds its lanes by shuffles, a block its warps; the block's sums go to device memory. The block that arrives last of a group of
+     AIJTC_DOT_GROUP blocks adds theirs, the one that arrives last of all groups adds the groups'. Who arrives last is left to chance, the order of every sum is not: the same bits every run.
+     Groups keep the last block's work short: of 32,768 blocks it adds 128 and 256 numbers.
+
+   Layout
+     partial[2 b], [2 b + 1]: the sums of block b; behind all blocks' those of the groups. arrived[0]: groups; arrived[1 + g]: blocks of group g; all zero between products.
+     The blocks of all launches of a product are numbered through, so that the last of any launch may finish.
+
+   Memory traffic
+     8 bytes a row for w, none if it is x (L1 or L2 has it); 32 bytes a block, written and read once, in L2. Beside a product and a separate dot product of 16,777,216 rows this saves 268 MB, 62 us at 4.3 TB/s.
+*/
+#pragma once
+
+#include "slots.cuh"
+#include <petsctc/private/aijtclayout.h>
+
+constexpr int AIJTC_WARPS     = 4; /* of a block */
+constexpr int AIJTC_DOT_GROUP = AIJTC_LANES * AIJTC_WARPS;
+
+/* w NULL: no dot products */
+struct DotView {
+  const PetscScalar *w;
+  PetscScalar       *partial;
+  unsigned          *arrived;
+  PetscScalar       *result;
+  unsigned           first, blocks; /* number of this launch's first block; blocks of all launches */
+};
+
+class RowDots {
+public:
+  __device__ __forceinline__ explicit RowDots(const PetscScalar *w) : w_(w) { }
+
+  /* Row `row` of z has been stored */
+  __device__ __forceinline__ void add(PetscInt row, PetscScalar z)
+  {
+    if (!w_) return;
+    wz_ = fma(w_[row], z, wz_);
+    zz_ = fma(z, z, zz_);
+  }
+
+  /* By all threads of the block, after their last add() */
+  __device__ __forceinline__ void finish(const DotView &dots)
+  {
+    __shared__ PetscScalar sum[2 * AIJTC_WARPS];
+    __shared__ bool        last;
+
+    if (!w_) return;
+    const unsigned block = dots.first + blockIdx.x, group = block / AIJTC_DOT_GROUP, groups = (dots.blocks - 1) / AIJTC_DOT_GROUP + 1;
+    const unsigned members = min((unsigned)AIJTC_DOT_GROUP, dots.blocks - group * AIJTC_DOT_GROUP);
+
+    if (!leave(dots.partial + 2 * block, dots.arrived + 1 + group, members, sum, &last)) return;
+    wz_ = zz_ = 0.0;
+    if (threadIdx.x < members) gather(dots.partial + 2 * (size_t)(group * AIJTC_DOT_GROUP + threadIdx.x));
+    if (!leave(dots.partial + 2 * ((size_t)dots.blocks + group), dots.arrived, groups, sum, &last)) return;
+    wz_ = zz_ = 0.0;
+    for (unsigned g = threadIdx.x; g < groups; g += AIJTC_DOT_GROUP) gather(dots.partial + 2 * ((size_t)dots.blocks + g));
+    fold(sum);
+    if (threadIdx.x == 0) {
+      dots.result[0] = wz_;
+      dots.result[1] = zz_;
+    }
+  }
+
+private:
+  __device__ __forceinline__ void gather(const PetscScalar *from)
+  {
+    wz_ += __ldcg(from);
+    zz_ += __ldcg(from + 1);
+  }
+
+  /* Thread 0: the sums of the block */
+  __device__ __forceinline__ void fold(PetscScalar sum[])
+  {
+#pragma unroll
+    for (int lanes = AIJTC_LANES / 2; lanes; lanes /= 2) {
+      wz_ += __shfl_down_sync(AIJTC_ALL_LANES, wz_, lanes);
+      zz_ += __shfl_down_sync(AIJTC_ALL_LANES, zz_, lanes);
+    }
+    __syncthreads(); /* whoever reads sum[] of the fold before is done */
+    if (threadIdx.x % AIJTC_LANES == 0) {
+      sum[threadIdx.x / AIJTC_LANES]               = wz_;
+      sum[AIJTC_WARPS + threadIdx.x / AIJTC_LANES] = zz_;
+    }
+    __syncthreads();
+    if (threadIdx.x) return;
+    wz_ = sum[0];
+    zz_ = sum[AIJTC_WARPS];
+#pragma unroll
+    for (int warp = 1; warp < AIJTC_WARPS; warp++) {
+      wz_ += sum[warp];
+      zz_ += sum[AIJTC_WARPS + warp];
+    }
+  }
+
+  /* The block's sums to place `to`; true in all threads of the block that is the last of `members` to come */
+  __device__ __forceinline__ bool leave(PetscScalar *to, unsigned *arrived, unsigned members, PetscScalar sum[], bool *last)
+  {
+    fold(sum);
+    if (threadIdx.x == 0) {
+      __stcg(to, wz_);
+      __stcg(to + 1, zz_);
+      __threadfence(); /* the sums before the arrival */
+      *last = atomicInc(arrived, members - 1) == members - 1;
+      __threadfence(); /* the arrival before what others left */
+    }
+    __syncthreads();
+    return *last;
+  }
+
+  const PetscScalar *w_;
+  PetscScalar        wz_ = 0.0, zz_ = 0.0;
+};

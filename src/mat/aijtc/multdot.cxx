@@ -1,0 +1,175 @@
+/* A product together with dot products of its result: one pass over the matrix and the vectors, for Krylov methods. */
+#include <petsc/private/vecimpl.h>
+#include <petsctc/private/aijtcimpl.h> /*I "petsctc.h" I*/
+#if PetscDefined(HAVE_CUDA)
+  #include <petscdevice_cuda.h>
+#endif
+
+PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *tc)
+{
+  PetscFunctionBegin;
+  tc->have_dots = PETSC_FALSE;
+#if PetscDefined(HAVE_CUDA)
+  if (tc->dots.cuda) {
+    if (tc->dot) PetscCallCUDA(cudaFree(tc->dot));
+    tc->dot = NULL;
+    PetscCall(AIJTCDotWorkDestroy_CUDA(&tc->dots));
+  }
+#endif
+  PetscCall(AIJTCDotWorkDestroy_Host(&tc->dots));
+  PetscCall(PetscFree(tc->dot));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAIJTCCreateDots(const MatAIJTCClass *c, Mat_AIJTC *tc)
+{
+  PetscFunctionBegin;
+  if (tc->have_dots) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCDestroyDots(tc)); /* what a create that failed has left */
+  if (c->cuda) {
+#if PetscDefined(HAVE_CUDA)
+    PetscCall(AIJTCDotWorkCreate_CUDA(&tc->layout, &tc->dots));
+    PetscCallCUDA(cudaMalloc((void **)&tc->dot, 2 * sizeof(*tc->dot)));
+#endif
+  } else {
+    PetscCall(AIJTCDotWorkCreate_Host(&tc->layout, &tc->dots));
+    PetscCall(PetscMalloc1(2, &tc->dot));
+  }
+  tc->have_dots = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PetscDefined(HAVE_CUDA)
+static PetscErrorCode MatAIJTCLayoutMultDot_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec y, PetscScalar dot[])
+{
+  const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
+  const PetscScalar *xa, *wa;
+  PetscScalar       *ya;
+  cudaStream_t       stream;
+
+  PetscFunctionBegin;
+  PetscCall(PetscGetCurrentCUDAStream(&stream));
+  PetscCall(VecCUDAGetArrayRead(x, &xa));
+  PetscCall(VecCUDAGetArrayRead(w, &wa));
+  PetscCall(VecCUDAGetArrayWrite(y, &ya));
+  PetscCall(PetscLogGpuTimeBegin());
+  PetscCall(AIJTCLayoutMultDot_CUDA(&tc->layout, tensor, xa, wa, ya, tc->dot, &tc->dots, stream));
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(VecCUDARestoreArrayWrite(y, &ya));
+  PetscCall(VecCUDARestoreArrayRead(w, &wa));
+  PetscCall(VecCUDARestoreArrayRead(x, &xa));
+  PetscCallCUDA(cudaMemcpyAsync(dot, tc->dot, 2 * sizeof(*dot), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
+  PetscCall(PetscLogGpuToCpu(2 * sizeof(*dot)));
+  PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)tc->layout.nnz + 4.0 * tc->layout.m));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+static PetscErrorCode MatAIJTCLayoutMultDot_Host(Mat_AIJTC *tc, Vec x, Vec w, Vec y, PetscScalar dot[])
+{
+  const PetscScalar *xa, *wa;
+  PetscScalar       *ya;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetArrayRead(x, &xa));
+  PetscCall(VecGetArrayRead(w, &wa));
+  PetscCall(VecGetArrayWrite(y, &ya));
+  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ya, tc->dot, &tc->dots, NULL));
+  PetscCall(VecRestoreArrayWrite(y, &ya));
+  PetscCall(VecRestoreArrayRead(w, &wa));
+  PetscCall(VecRestoreArrayRead(x, &xa));
+  PetscCall(PetscArraycpy(dot, tc->dot, 2));
+  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)tc->layout.nnz + 4.0 * tc->layout.m));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the product with these vectors one of the layout, and nothing but it? */
+static PetscErrorCode MatAIJTCCanMultDot(Mat A, Vec x, Vec w, Vec y, PetscBool *can)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  MatAIJTCPath         path;
+  Mat_AIJTC           *tc;
+
+  PetscFunctionBegin;
+  *can = PETSC_FALSE;
+  if (!c || c->mpi) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCGetData(A, &tc));
+  PetscCall(MatAIJTCChoosePath(A, c, x, w, y, &path));
+  if (path != AIJTC_WITH_LAYOUT || tc->settings.check) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCUpdateLayout(A, c, tc));
+  *can = (PetscBool)(tc->layout.nnz > 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCMultDot - Computes the product y = A x and, in the same pass, the dot products of y with another vector and with itself
+
+  Collective
+
+  Input Parameters:
++ A - the matrix, of any type; the pass is one for `MATSEQAIJTC`
+. x - the vector to multiply, of the columns' layout
+- w - a vector of the rows' layout; may be `x`
+
+  Output Parameters:
++ y  - the product, another vector than `x` and `w`
+. wy - the dot product, sum of w_i y_i
+- yy - the square of the 2-norm of `y`
+
+  Level: advanced
+
+  Notes:
+  Conjugate gradients needs p'Ap with Ap, BiCGSTAB r'Av with Av, and s'As with (As)'(As): here neither vector is read again for them. On a GPU the two sums come to the host together, which waits for
+  them.
+
+  The product has the bits of `MatMult()`. The sums are added in an order that depends on the layout alone: two calls give the same bits; they differ from those of `VecDot()` by rounding.
+
+  Where the layout does not compute the product (other types, several processes, `-mat_aijtc_check`, vectors in other memory) this is `MatMult()` and `VecDotNorm2()`.
+
+.seealso: `MATAIJTC`, `MatMult()`, `VecDotNorm2()`
+@*/
+PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, PetscReal *yy)
+{
+  PetscScalar dot[2];
+  PetscBool   can;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscValidHeaderSpecific(x, VEC_CLASSID, 2);
+  PetscValidHeaderSpecific(w, VEC_CLASSID, 3);
+  PetscValidHeaderSpecific(y, VEC_CLASSID, 4);
+  PetscAssertPointer(wy, 5);
+  PetscAssertPointer(yy, 6);
+  PetscCheckSameComm(A, 1, x, 2);
+  PetscCheckSameComm(A, 1, w, 3);
+  PetscCheckSameComm(A, 1, y, 4);
+  PetscCheck(A->assembled, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
+  PetscCheck(x != y && w != y, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_IDN, "The product needs a vector of its own: y is %s", x == y ? "x" : "w");
+  PetscCheck(x->map->n == A->cmap->n && w->map->n == A->rmap->n && y->map->n == A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+             "Local sizes do not fit: matrix %" PetscInt_FMT " x %" PetscInt_FMT ", x %" PetscInt_FMT ", w %" PetscInt_FMT ", y %" PetscInt_FMT, A->rmap->n, A->cmap->n, x->map->n, w->map->n, y->map->n);
+  PetscCall(VecSetErrorIfLocked(y, 4));
+  PetscCall(MatAIJTCCanMultDot(A, x, w, y, &can));
+  if (!can) {
+    PetscCall(MatMult(A, x, y));
+    PetscCall(VecDotNorm2(w, y, wy, yy));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  Mat_AIJTC           *tc;
+
+  PetscCall(MatAIJTCGetData(A, &tc));
+  PetscCall(MatAIJTCCreateDots(c, tc));
+  PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
+  petsctc_counts.mult++;
+#if PetscDefined(HAVE_CUDA)
+  if (c->cuda) PetscCall(MatAIJTCLayoutMultDot_Device(tc, x, w, y, dot));
+  else
+#endif
+    PetscCall(MatAIJTCLayoutMultDot_Host(tc, x, w, y, dot));
+  PetscCall(PetscLogEventEnd(MAT_Mult, A, x, y, 0));
+  *wy = dot[0];
+  *yy = PetscRealPart(dot[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,211 @@
+/*
+   The product with dot products of its result, on the host, on CUDA cores and on the Tensor Core.
+
+   The product must have the bits of the product alone. Tolerance of the sums: |computed - exact| <= (m + 3) eps sum |w| |z| for m rows, the exact value being formed in long double from the computed z:
+   what m products and sums in any order can do.
+*/
+#include "layouts.h"
+
+namespace
+{
+enum class Backend {
+  Host,
+  Core,
+  Tensor
+};
+
+using Vector = std::vector<PetscScalar>;
+
+Vector RandomVector(PetscInt n, unsigned seed)
+{
+  std::mt19937                           random(seed);
+  std::uniform_real_distribution<double> values(-2.0, 2.0);
+  Vector                                 v(n);
+
+  for (auto &e : v) e = values(random);
+  return v;
+}
+
+/* z and the two sums */
+struct Result {
+  Vector z, sums;
+};
+
+class ProductAndDots : public OwnedLayout {
+public:
+  ProductAndDots(Backend backend, const Csr &A, const AIJTCParams &params) : OwnedLayout(backend == Backend::Host ? Made::OnHost : Made::OnDevice, A, params), tensor_((PetscBool)(backend == Backend::Tensor))
+  {
+    if (!layout.cuda) { EXPECT_EQ(AIJTCDotWorkCreate_Host(&layout, &work_), PETSC_SUCCESS); }
+#if PetscDefined(HAVE_CUDA)
+    if (layout.cuda) { EXPECT_EQ(AIJTCDotWorkCreate_CUDA(&layout, &work_), PETSC_SUCCESS); }
+#endif
+  }
+  ~ProductAndDots()
+  {
+    if (!layout.cuda) { EXPECT_EQ(AIJTCDotWorkDestroy_Host(&work_), PETSC_SUCCESS); }
+#if PetscDefined(HAVE_CUDA)
+    if (layout.cuda) { EXPECT_EQ(AIJTCDotWorkDestroy_CUDA(&work_), PETSC_SUCCESS); }
+#endif
+    EXPECT_EQ(work_.partial, nullptr);
+  }
+
+  /* z and sums start as NaN; `same`: w is the very array of x */
+  Result MultDot(const Vector &x, const Vector &w, bool same = false)
+  {
+    Array<PetscScalar> dx(layout.cuda, x), dw(layout.cuda, w), dz(layout.cuda, Vector(layout.m, NAN)), sums(layout.cuda, Vector(2, NAN));
+
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_Host(&layout, tensor_, dx, same ? dx : dw, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
+#if PetscDefined(HAVE_CUDA)
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_CUDA(&layout, tensor_, dx, same ? dx : dw, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
+#endif
+    return {dz.Values(), sums.Values()};
+  }
+
+  Vector Mult(const Vector &x)
+  {
+    Array<PetscScalar> dx(layout.cuda, x), dz(layout.cuda, Vector(layout.m, NAN));
+
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_Host(&layout, tensor_, dx, nullptr, dz, nullptr), PETSC_SUCCESS); }
+#if PetscDefined(HAVE_CUDA)
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_CUDA(&layout, tensor_, dx, nullptr, dz, nullptr), PETSC_SUCCESS); }
+#endif
+    return dz.Values();
+  }
+
+private:
+  PetscBool    tensor_;
+  AIJTCDotWork work_ = {};
+};
+
+void ExpectSum(const Vector &w, const Vector &z, PetscScalar computed)
+{
+  long double sum = 0.0, bound = 0.0;
+
+  for (size_t r = 0; r < z.size(); r++) {
+    sum += (long double)w[r] * z[r];
+    bound += std::fabs((long double)w[r] * z[r]);
+  }
+  ASSERT_LE(std::fabs(computed - sum), (z.size() + 3) * PETSC_MACHINE_EPSILON * bound) << computed << ", not " << (double)sum; /* false for NaN */
+}
+
+void ExpectSameBits(const Vector &expected, const Vector &computed)
+{
+  ASSERT_EQ(expected.size(), computed.size());
+  for (size_t r = 0; r < expected.size(); r++) ASSERT_EQ(memcmp(&expected[r], &computed[r], sizeof(PetscScalar)), 0) << "at " << r << ": " << expected[r] << " and " << computed[r];
+}
+
+class MultDot : public ::testing::TestWithParam<Backend> {
+protected:
+  void SetUp() override
+  {
+    if (GetParam() == Backend::Host) return;
+    if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+#if PetscDefined(HAVE_CUDA)
+    PetscBool has_mma = PETSC_FALSE;
+
+    ASSERT_EQ(PetscTCDeviceHasMMA_CUDA(&has_mma), PETSC_SUCCESS);
+    if (GetParam() == Backend::Tensor && !has_mma) GTEST_SKIP() << "the device has no FP64 mma.m8n8k4";
+#endif
+  }
+
+  /* check(matrix, product) for every pattern, the choices of parameters taking turns, until one fails */
+  template <class Check>
+  void ForAllPatterns(Check check)
+  {
+    const std::vector<AIJTCParams> all  = ParamsToTry();
+    size_t                         turn = 0;
+
+    for (const Pattern &pattern : Patterns()) {
+      Csr         A      = pattern.make();
+      AIJTCParams params = WithBlockSize(all[turn++ % all.size()], A);
+
+      params.compress = Compressions()[turn % 4];
+      SCOPED_TRACE(std::string(pattern.name) + ", " + Describe(params));
+      SetValues(A, ValueKind::Random);
+      ProductAndDots product(GetParam(), A, params);
+      check(A, product);
+      if (HasFailure()) return;
+    }
+  }
+};
+
+TEST_P(MultDot, ProductAndSums)
+{
+  ForAllPatterns([](const Csr &A, ProductAndDots &product) {
+    const Vector x = RandomVector(A.n, 1), w = RandomVector(A.m, 2);
+    const Result result = product.MultDot(x, w);
+
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(product.Mult(x), result.z));
+    ASSERT_NO_FATAL_FAILURE(ExpectSum(w, result.z, result.sums[0]));
+    ASSERT_NO_FATAL_FAILURE(ExpectSum(result.z, result.z, result.sums[1]));
+  });
+}
+
+TEST_P(MultDot, WithTheVectorMultiplied)
+{
+  ForAllPatterns([](const Csr &A, ProductAndDots &product) {
+    if (A.m != A.n) return;
+    const Vector x      = RandomVector(A.n, 3);
+    const Result result = product.MultDot(x, x, true);
+
+    ASSERT_NO_FATAL_FAILURE(ExpectSum(x, result.z, result.sums[0]));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(product.MultDot(x, x, false).sums, result.sums));
+  });
+}
+
+/* Which also tells that the counters are back at zero */
+TEST_P(MultDot, SameBitsEveryTime)
+{
+  ForAllPatterns([](const Csr &A, ProductAndDots &product) {
+    const Vector x = RandomVector(A.n, 4), w = RandomVector(A.m, 5), first = product.MultDot(x, w).sums;
+
+    for (int run = 0; run < 3; run++) ASSERT_NO_FATAL_FAILURE(ExpectSameBits(first, product.MultDot(x, w).sums));
+  });
+}
+
+/* Blocks beyond one group, and groups beyond one a thread of the last block: 18,750 blocks of 4 tiles of 8 rows */
+TEST_P(MultDot, ManyBlocks)
+{
+  Csr         A      = Banded(600000, 600000, {-1, 0, 1});
+  AIJTCParams params = WithBlockSize(ParamsToTry().front(), A);
+
+  for (PetscInt short_max : {0, 128}) {
+    params.short_max = short_max;
+    params.long_min  = 1024;
+    params.rrows = params.rtile = 1;
+    SetValues(A, ValueKind::Random);
+    ProductAndDots product(GetParam(), A, params);
+    const Vector   x = RandomVector(A.n, 6), w = RandomVector(A.m, 7);
+    const Result   result = product.MultDot(x, w);
+
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(product.Mult(x), result.z));
+    ASSERT_NO_FATAL_FAILURE(ExpectSum(w, result.z, result.sums[0]));
+    ASSERT_NO_FATAL_FAILURE(ExpectSum(result.z, result.z, result.sums[1]));
+  }
+}
+
+/* A value that a sum in another place would have would not show in a random vector: all of the sum in one row */
+TEST_P(MultDot, OneRowAtATime)
+{
+  Csr         A      = FromLengths(3000, PowerLawLengths(2000, 2500, 8));
+  AIJTCParams params = WithBlockSize(ParamsToTry().front(), A);
+
+  params.long_min  = 200;
+  params.short_max = 20;
+  SetValues(A, ValueKind::Random);
+  ProductAndDots product(GetParam(), A, params);
+  const Vector   x = RandomVector(A.n, 9);
+
+  for (PetscInt r = 0; r < A.m; r += 37) {
+    Vector w(A.m, 0.0);
+
+    w[r]                = 2.0;
+    const Result result = product.MultDot(x, w);
+    ASSERT_EQ(result.sums[0], 2.0 * result.z[r]) << "row " << r;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, MultDot, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), [](const auto &info) {
+  return std::string(info.param == Backend::Host ? "Host" : info.param == Backend::Core ? "CUDACore" : "CUDATensor");
+});
+} // namespace
