@@ -80,10 +80,7 @@ static PetscErrorCode Mat_AIJTCDestroy(PetscCtxRt ctx)
   Mat_AIJTC *tc = *(Mat_AIJTC **)ctx;
 
   PetscFunctionBegin;
-#if PetscDefined(HAVE_CUDA)
-  if (tc->layout.cuda) PetscCall(AIJTCLayoutDestroy_CUDA(&tc->layout));
-#endif
-  PetscCall(AIJTCLayoutDestroy_Host(&tc->layout));
+  PetscCall(MatAIJTCDestroyLayout(tc));
   PetscCall(PetscFree(tc->held));
   PetscCall(PetscFree(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
