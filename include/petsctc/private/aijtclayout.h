@@ -12,8 +12,13 @@
      AIJTC_ROWS  32 R rows, short             R = rrows   group r, lane l: row 32 r + l; slot t holds entry t of each row, or, in a pattern of offsets, the entry of each row
                                                           whose column lies base[t] from the row
 
-   Only entries that exist are stored, slot by slot, group by group, lane by lane: mask (t, r) tells which lanes have one, so that the place of lane l's entry in the slice is a
-   count of mask bits. There is no padding, and an entry that does not exist is never multiplied: an Inf or NaN in x stays with the rows that have the entry.
+   Entries are stored slot by slot, group by group, lane by lane; mask (t, r) tells which lanes have one. A slice is stored in one of three ways:
+     FULL    every lane of every slot has an entry; no masks
+     SPREAD  every lane of every slot has a place, lane l of group r in slot t the place 32 (R t + r) + l; where there is no entry ("hole") delta and value have all bits zero
+     packed  only entries that exist have places: the place of lane l's entry is a count of mask bits
+   A slice with entries that is not FULL is SPREAD if it stores something for each entry (deltas, or values and not FORM_CONST) and 14 places <= 15 entries, places = 32 R slots: lanes then
+   read whole 32-byte sectors. Holes have no say in anything else: forms, constants and the dictionary are chosen as if they were not there.
+   An entry that does not exist is never multiplied: an Inf or NaN in x stays with the rows that have the entry.
 
    Pattern. Entry (t, r, l) has column  ref(r, l) + base[t] + delta,  where ref is the lane for a LONG slice and, for the others, the matrix row rounded down to a multiple of bs
    (the rows of a node of a vector-valued problem share their columns). A slice stores delta in 0, 1, 2 or 4 bytes; 0 bytes: delta is 0 for all.
@@ -51,8 +56,8 @@ enum {
   AIJTC_TILE_ROWS   = 8,
   AIJTC_TILE_COLS   = 4,
   AIJTC_PIECE       = 32, /* slots of a piece of a long row: at most 1024 nonzeros */
-  AIJTC_UNIT        = 16, /* bytes: where slices may start in the streams */
-  AIJTC_DELTA_ALIGN = 8,  /* bytes: where deltas may start, from the slice's start */
+  AIJTC_UNIT        = 32, /* bytes: where slices may start in the streams. A sector, the least that a GPU reads from memory */
+  AIJTC_DELTA_ALIGN = 32, /* bytes: where deltas may start, from the slice's start */
   AIJTC_MAX_BS      = 8,
   AIJTC_MAX_DICT    = 256
 };
@@ -69,7 +74,7 @@ enum {
   AIJTC_FORM_RID     = 1u << 0, /* rows are rid[row ..], else row, row + 1, .. */
   AIJTC_FORM_FULL    = 1u << 1, /* every lane of every slot has an entry: no masks are stored */
   AIJTC_FORM_CONST   = 1u << 2, /* every slot is constant; slot t's values start at t * period; values have 8 bytes */
-  AIJTC_FORM_SPREAD  = 1u << 3, /* every lane of every slot has a place in the streams, zero where it has no entry */
+  AIJTC_FORM_SPREAD  = 1u << 3, /* every lane of every slot has a place in the streams, zero where it has no entry; not with AIJTC_FORM_FULL */
   AIJTC_FORM_DELTA   = 4,       /* 2 bits at 4: log2 of the bytes of a delta, plus 1; 0: none */
   AIJTC_FORM_VALUE   = 6,       /* 2 bits at 6: AIJTC_VALUE_* */
   AIJTC_VALUE_DOUBLE = 0,
@@ -80,19 +85,19 @@ enum {
 /* Of one slot, in the pattern stream */
 typedef struct {
   int32_t  base;
-  uint32_t where; /* number of the entries in the slots before (of AIJTC_FORM_CONST slices too). In a ROWS slice without deltas that is not AIJTC_FORM_CONST: number of the values stored before, and AIJTC_SLOT_CONST if this slot is constant */
+  uint32_t where; /* number of the places in the slots before: 32 R t if SPREAD, else the entries (of AIJTC_FORM_CONST slices too). In a ROWS slice without deltas that is not AIJTC_FORM_CONST: number of the values stored before, and AIJTC_SLOT_CONST if this slot is constant */
 } AIJTCSlot;
 #define AIJTC_SLOT_CONST 0x80000000u
 
-/* A slice in the pattern stream, from byte AIJTC_UNIT * pattern on: AIJTCSlot[slots]; unless FULL, uint32_t mask[slots][R]; zeros up to a multiple of 8; deltas[entries]; zeros up to
-   AIJTC_UNIT. In the value stream, from byte AIJTC_UNIT * value on: values; zeros up to AIJTC_UNIT. */
+/* A slice in the pattern stream, from byte AIJTC_UNIT * pattern on: AIJTCSlot[slots]; unless FULL, uint32_t mask[slots][R]; if it has deltas, zeros up to a multiple of AIJTC_DELTA_ALIGN and
+   the deltas of all places; zeros up to AIJTC_UNIT. In the value stream, from byte AIJTC_UNIT * value on: values; zeros up to AIJTC_UNIT. */
 typedef struct {
   uint32_t pattern, value;
   int32_t  row;   /* first matrix row, or, with AIJTC_FORM_RID, first place in rid */
   int32_t  first; /* LONG: the first entry of the piece in its row; else 0 */
   int32_t  slots;
   int32_t  entries; /* matrix entries of the slice */
-  int32_t  values;  /* values stored */
+  int32_t  values;  /* values stored, holes too */
   uint32_t form;
 } AIJTCSlice;
 
@@ -114,7 +119,7 @@ typedef struct {
   AIJTCCompress compress;
 } AIJTCParams;
 
-/* One layout in one memory space (host or device). All pointers are owned; those of arrays of no length are NULL. nrid and the entries of a slice are less than 2^31. */
+/* One layout in one memory space (host or device). All pointers are owned; those of arrays of no length are NULL. nrid and the places of a slice are less than 2^31. */
 typedef struct {
   PetscInt    m, n; /* rows, columns of the matrix */
   PetscBool   cuda; /* memory space of the arrays */
@@ -138,7 +143,7 @@ typedef struct {
 
   PetscInt *start; /* [m + 1] the CSR row offsets: a refresh finds the values of a row by them */
 
-  PetscBool exact_always; /* device layouts: every slice stores 8 bytes an entry, so that a refresh fits whatever the values are */
+  PetscBool exact_always; /* device layouts: every slice stores 8 bytes a place, so that a refresh fits whatever the values are */
 } AIJTCLayout;
 
 static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
@@ -162,8 +167,9 @@ PETSC_INTERN PetscErrorCode AIJTCBlockSize_CUDA(PetscInt m, const PetscInt i[], 
               Without the bit: w = 4 and base[t] as above, in every slice with entries.
      VALUE    (without the bit: nothing is constant, values are as they are.) A slot is uniform if entries of equal row remainder by the period (bs in ROWS, 1 else) have the same bits. A slice of uniform slots with slots * period < E is FORM_CONST.
               Otherwise uniform slots of more than `period` entries of ROWS slices without deltas are constant. Remainders without an entry store 0. Slices that are not FORM_CONST use
-              the dictionary, if all their stored values (constants too) of the whole layout have at most AIJTC_MAX_DICT distinct bit patterns and number at least 4096; else 4-byte values where all values of the slice are exactly floats.
+              the dictionary, if all their stored values (constants too, holes not) of the whole layout have at most AIJTC_MAX_DICT distinct bit patterns and number at least 4096; else 4-byte values where all values of the slice are exactly floats.
               FORM_CONST slices have AIJTC_VALUE_DOUBLE, their values do not count for the dictionary. A NaN is no float (the stored values decide, constants' zeros too).
+     Then the slice is SPREAD or packed, as above. A hole in a slice that uses the dictionary is index 0, whatever value that is.
    An empty slice (no entries) has slots = 0 and form FULL (and FORM_RID where it is one), no deltas, AIJTC_VALUE_DOUBLE, nothing stored; pattern and value are the places reached. */
 PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_Host(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_CUDA(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);

@@ -154,12 +154,13 @@ struct SliceOrigin {
 
 /* What a walk over a slice finds */
 struct Profile {
-  int32_t  slots   = 0;
-  uint32_t spread  = 0;     /* the largest delta (CSR order) */
-  int32_t  values  = 0;     /* values stored if the slice is not FORM_CONST */
-  bool     uniform = true;  /* all slots */
-  bool     floats  = true;  /* all values; of this lane, then of all */
-  bool     filler  = false; /* a constant slot lacks a row remainder */
+  int32_t  slots     = 0;
+  uint32_t spread    = 0;     /* the largest delta (CSR order) */
+  int32_t  values    = 0;     /* values stored if the slice is not FORM_CONST, without holes */
+  int32_t  constants = 0;     /* constant slots if it is not */
+  bool     uniform   = true;  /* all slots */
+  bool     floats    = true;  /* all values; of this lane, then of all */
+  bool     filler    = false; /* a constant slot lacks a row remainder */
 };
 
 /* Merged order; false: rows do not ascend, or there are more than `most` distinct offsets */
@@ -193,9 +194,12 @@ __device__ bool WalkMerged(const SliceRows<R> &rows, const Csr &A, bool values, 
       bool       complete;
       const bool uniform = slot.Uniform(rows.rem, period, &complete);
 
-      if (uniform && n > period) profile.filler = profile.filler || !complete;
+      const bool constant = uniform && n > period;
+
+      if (constant) profile.filler = profile.filler || !complete;
       profile.uniform = profile.uniform && uniform;
-      profile.values += uniform && n > period ? period : n;
+      profile.constants += constant;
+      profile.values += constant ? period : n;
     } else profile.values += n;
   }
   profile.floats = __all_sync(ALL_LANES, profile.floats);
@@ -241,6 +245,19 @@ __device__ __forceinline__ uint32_t DeltaForm(int width)
   return (uint32_t)(width == 4 ? 3 : width) << AIJTC_FORM_DELTA;
 }
 
+/* Gives every lane a place if something is stored for each entry and there are few holes. slice has its form, and the number of its values without holes */
+template <int R>
+__device__ __forceinline__ void SetPlaces(const Profile &profile, int period, AIJTCSlice &slice)
+{
+  const bool    constant = slice.form & AIJTC_FORM_CONST;
+  const int64_t places   = (int64_t)slice.slots * (AIJTC_LANES * R);
+
+  if (slice.form & AIJTC_FORM_FULL || (constant && !(slice.form >> AIJTC_FORM_DELTA & 3))) return;
+  if (14 * places > 15 * (int64_t)slice.entries || places > INT_MAX) return;
+  slice.form |= AIJTC_FORM_SPREAD;
+  if (!constant) slice.values = (int32_t)places - profile.constants * (AIJTC_LANES * R - period);
+}
+
 /* Slots, entries, values and form; whether values are floats as FORM_FLOATS. slice has its rows, and entries */
 template <int R>
 __device__ Profile Analyze(const SliceShape &shape, const SliceRows<R> &rows, const Csr &A, AIJTCCompress compress, AIJTCSlice &slice)
@@ -277,6 +294,7 @@ __device__ Profile Analyze(const SliceShape &shape, const SliceRows<R> &rows, co
     slice.form |= AIJTC_FORM_CONST;
     slice.values = slice.slots * period;
   } else if (values && profile.floats) slice.form |= FORM_FLOATS;
+  SetPlaces<R>(profile, period, slice);
   return profile;
 }
 
@@ -300,7 +318,7 @@ __global__ void __launch_bounds__(THREADS) AnalyzeKernel(SliceShape shape, Slice
       const Profile profile = Analyze(shape, rows, A, compress, slice);
 
       if ((compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) {
-        stored += (unsigned long long)slice.values;
+        stored += (unsigned long long)profile.values;
         InsertValues(rows, A.a, block, *table);
         if (profile.filler && lane == 0) InsertBoth(block, *table, 0);
       }
@@ -339,11 +357,12 @@ __global__ void SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, in
   slice.form &= ~FORM_FLOATS;
   slice.form |= (uint32_t)value << AIJTC_FORM_VALUE;
   slices[s].form = slice.form;
-  if (value != AIJTC_VALUE_DOUBLE || slice.values != slice.entries) counts->inexact = 1;
 
-  unsigned long long pattern = (unsigned long long)slice.slots * (sizeof(AIJTCSlot) + (slice.form & AIJTC_FORM_FULL ? 0 : sizeof(uint32_t) * R));
+  const unsigned long long places  = slice.form & AIJTC_FORM_SPREAD ? (unsigned long long)slice.slots * AIJTC_LANES * R : slice.entries;
+  unsigned long long       pattern = (unsigned long long)slice.slots * (sizeof(AIJTCSlot) + (slice.form & AIJTC_FORM_FULL ? 0 : sizeof(uint32_t) * R));
 
-  pattern = (pattern + 7) / 8 * 8 + (unsigned long long)slice.entries * delta_bytes;
+  if (value != AIJTC_VALUE_DOUBLE || (unsigned long long)slice.values != places) counts->inexact = 1;
+  if (delta) pattern = (pattern + AIJTC_DELTA_ALIGN - 1) / AIJTC_DELTA_ALIGN * AIJTC_DELTA_ALIGN + places * delta_bytes;
   unit[s] = {UnitsOf(pattern), UnitsOf((unsigned long long)slice.values * (value == AIJTC_VALUE_DOUBLE ? 8 : value == AIJTC_VALUE_FLOAT ? 4 : 1))};
 }
 

@@ -2,8 +2,8 @@
    How values go into the value stream, the same when a layout is built and when it is refreshed.
 
    Method
-     A constant slot stores the first entry of each row remainder, zero where there is none; others store every entry at its place, a count of mask bits. An index into the dictionary is found by
-     bisection of the dictionary's copy in shared memory.
+     A constant slot stores the first entry of each row remainder, zero where there is none; others store every entry at its place, a count of lanes that have one, and zeros in holes. An index into
+     the dictionary is found by bisection of the dictionary's copy in shared memory.
 
    Memory traffic
      1, 4 or 8 bytes a value written, neighbouring lanes to neighbouring places
@@ -42,6 +42,12 @@ struct DictCopy {
   }
 };
 
+/* The lanes of a group that have a place in the slice, of which `mask` have an entry */
+__device__ __forceinline__ unsigned PlacedLanes(const AIJTCSlice &slice, unsigned mask)
+{
+  return slice.form & AIJTC_FORM_SPREAD ? ALL_LANES : mask;
+}
+
 /* Where the values of one slice go, and in what form. CHECK: find out whether the form holds them; a build knows that it does */
 template <bool CHECK>
 struct ValueStore {
@@ -70,6 +76,13 @@ struct ValueStore {
     }
   }
 
+  __device__ __forceinline__ void PutHole(int32_t at)
+  {
+    if (form == AIJTC_VALUE_DOUBLE) reinterpret_cast<uint64_t *>(value)[at] = 0;
+    else if (form == AIJTC_VALUE_FLOAT) reinterpret_cast<uint32_t *>(value)[at] = 0;
+    else value[at] = 0;
+  }
+
   template <int R>
   __device__ __forceinline__ void PutConstant(const Slot<R> &slot, const int32_t rem[R], int period, int32_t at, int lane)
   {
@@ -88,14 +101,17 @@ struct ValueStore {
     if (lane < period) Put(at + lane, mine);
   }
 
-  /* before: of the slice's entries (or values) */
+  /* placed: lanes that have a place; before: of the slice's places (or values) */
   template <int R>
-  __device__ __forceinline__ void PutEntries(const Slot<R> &slot, const unsigned mask[R], int32_t before, int lane)
+  __device__ __forceinline__ void PutEntries(const Slot<R> &slot, const unsigned placed[R], int32_t before, int lane)
   {
 #pragma unroll
     for (int r = 0; r < R; r++) {
-      if (slot.has[r]) Put(before + __popc(mask[r] & ((1u << lane) - 1)), slot.bits[r]);
-      before += __popc(mask[r]);
+      const int32_t at = before + __popc(placed[r] & ((1u << lane) - 1));
+
+      if (slot.has[r]) Put(at, slot.bits[r]);
+      else if (placed[r] >> lane & 1) PutHole(at);
+      before += __popc(placed[r]);
     }
   }
 };

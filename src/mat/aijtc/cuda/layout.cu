@@ -9,6 +9,7 @@
      A copy moves AIJTCLayoutBytes() between host and device; only tests and tuning copy.
 */
 #include "build.cuh"
+#include "../host/slice.h"
 
 namespace aijtcbuild
 {
@@ -68,6 +69,17 @@ PetscErrorCode ToHost(PetscCount count, const T *device, T **host, cudaStream_t 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does every slice hold any values, whatever they are? */
+PetscBool IsExactAlways(const AIJTCLayout *host)
+{
+  for (PetscInt s = 0; s < AIJTCSlicesTotal(host); s++) {
+    const AIJTCSlice *slice = host->slice + s;
+
+    if (AIJTCFormValue(slice->form) != AIJTC_VALUE_DOUBLE || slice->values != AIJTCSlicePlaces(slice, AIJTCKindGroups(AIJTCSliceKind(host, s), &host->params))) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
 /* The sizes and what was found, without the arrays */
 AIJTCLayout WithoutArrays(const AIJTCLayout &from, PetscBool cuda)
 {
@@ -98,9 +110,7 @@ PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t
   PetscCall(ToDevice((PetscCount)host->nlong + 1, host->long_piece, &device->long_piece, stream));
   PetscCall(ToDevice((PetscCount)host->m + 1, host->start, &device->start, stream));
   PetscCall(DeviceMalloc(host->nslices[AIJTC_LONG], &device->partial));
-  device->exact_always = PETSC_TRUE;
-  for (PetscInt s = 0; s < slices; s++)
-    if (host->slice[s].values != host->slice[s].entries || (host->slice[s].form >> AIJTC_FORM_VALUE & 3) != AIJTC_VALUE_DOUBLE) device->exact_always = PETSC_FALSE;
+  device->exact_always = IsExactAlways(host);
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

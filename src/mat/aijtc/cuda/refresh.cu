@@ -37,19 +37,21 @@ __device__ void RefreshMerged(const AIJTCSlice &slice, const SliceRows<R> &rows,
 #pragma unroll 2
   for (int32_t t = 0; t < slice.slots; t++) {
     const uint32_t where = __ldg(&head[t].where);
-    unsigned       mask[R];
+    unsigned       placed[R];
     Slot<R>        slot;
 
 #pragma unroll
     for (int r = 0; r < R; r++) {
-      mask[r]      = slice.form & AIJTC_FORM_FULL ? ALL_LANES : __ldg(bits + (size_t)t * R + r);
-      slot.has[r]  = mask[r] >> lane & 1;
+      const unsigned mask = slice.form & AIJTC_FORM_FULL ? ALL_LANES : __ldg(bits + (size_t)t * R + r);
+
+      placed[r]    = PlacedLanes(slice, mask);
+      slot.has[r]  = mask >> lane & 1;
       slot.bits[r] = slot.has[r] ? BitsOf(A.a, next[r]) : 0;
       next[r] += slot.has[r];
     }
     if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot, rows.rem, period, t * period, lane);
     else if (where & AIJTC_SLOT_CONST) values.PutConstant(slot, rows.rem, period, (int32_t)(where & ~AIJTC_SLOT_CONST), lane);
-    else values.PutEntries(slot, mask, (int32_t)where, lane);
+    else values.PutEntries(slot, placed, (int32_t)where, lane);
   }
 }
 
@@ -59,19 +61,19 @@ __device__ void RefreshCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, co
   int32_t before = 0;
 
   for (int32_t t = 0; t < slice.slots; t++) {
-    unsigned mask[R];
+    unsigned placed[R];
     Slot<R>  slot;
 
 #pragma unroll
     for (int r = 0; r < R; r++) {
       slot.has[r]  = rows.Has(r, t);
       slot.bits[r] = slot.has[r] ? BitsOf(A.a, rows.Place(r, t)) : 0;
-      mask[r]      = __ballot_sync(ALL_LANES, slot.has[r]);
+      placed[r]    = PlacedLanes(slice, __ballot_sync(ALL_LANES, slot.has[r]));
     }
     if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot, rows.rem, period, t * period, lane);
-    else values.PutEntries(slot, mask, before, lane);
+    else values.PutEntries(slot, placed, before, lane);
 #pragma unroll
-    for (int r = 0; r < R; r++) before += __popc(mask[r]);
+    for (int r = 0; r < R; r++) before += __popc(placed[r]);
   }
 }
 

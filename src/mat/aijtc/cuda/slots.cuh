@@ -3,7 +3,8 @@
 
    Method
      A batch of U slots is requested at once: first the slots' heads and masks (the same address in all lanes: one broadcast each), then, nothing waiting in between, values, deltas and the gathered
-     x. The place of a lane's entry is a count of mask bits, so nothing is padded and lanes without an entry request nothing.
+     x. In packed slices the place of a lane's entry is a count of mask bits, and lanes without an entry request nothing. In spread ones every lane has a place, so that the lanes of a slot read whole
+     sectors and places are known before the masks arrive; what a hole holds is thrown away.
 
      What is known of a slice decides which code reads it: bytes of a delta, form of the values, masks or none, rows consecutive with bs = 1 or not. All of it is the same for the whole warp.
 
@@ -11,7 +12,7 @@
      include/petsctc/private/aijtclayout.h
 
    Memory traffic
-     A slot: 8 bytes, and 4 R where there are masks; an entry: its delta (0, 1, 2, 4 bytes) and its value (0, 1, 4, 8 bytes), each read once and past the caches (x should stay there)
+     A slot: 8 bytes, and 4 R where there are masks; a place: its delta (0, 1, 2, 4 bytes) and its value (0, 1, 4, 8 bytes), each read once and past the caches (x should stay there)
 
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026

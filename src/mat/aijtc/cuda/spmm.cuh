@@ -64,7 +64,7 @@ template <int R, class Add>
 __device__ __forceinline__ void ForEntries(const SliceView &s, int lane, const Refs<R, 0> &refs, Add add)
 {
   const unsigned below = (1u << lane) - 1;
-  const bool     full = s.form & AIJTC_FORM_FULL, constants = s.form & AIJTC_FORM_CONST;
+  const bool     full = s.form & AIJTC_FORM_FULL, spread = s.form & AIJTC_FORM_SPREAD, constants = s.form & AIJTC_FORM_CONST;
   const bool     deltas = s.form >> AIJTC_FORM_DELTA & 3;
 
   for (int t = 0; t < s.slots; t++) {
@@ -79,8 +79,11 @@ __device__ __forceinline__ void ForEntries(const SliceView &s, int lane, const R
 #pragma unroll
     for (int r = 0; r < R; r++) {
       mask[r] = full ? AIJTC_ALL_LANES : __ldg(s.mask + R * t + r);
-      at[r]   = before + __popc(mask[r] & below);
-      before += __popc(mask[r]);
+
+      const unsigned placed = spread ? AIJTC_ALL_LANES : mask[r];
+
+      at[r] = before + __popc(placed & below);
+      before += __popc(placed);
     }
 #pragma unroll
     for (int r = 0; r < R; r++) {

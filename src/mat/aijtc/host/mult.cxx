@@ -21,7 +21,7 @@
 
 namespace
 {
-/* The n values from place `first` of a slice that is not constant */
+/* The n values from place `first` of a slice on */
 void LoadValues(const AIJTCLayout *layout, const AIJTCSliceView *view, PetscInt first, int n, PetscScalar value[])
 {
   switch (AIJTCFormValue(view->form)) {
@@ -53,22 +53,23 @@ int Lanes(uint32_t mask, int lane[])
   return n;
 }
 
-/* Adds the n entries of group r in slot t, whose values and deltas start at place `first` */
+/* Adds the entries of group r in slot t, whose values and deltas start at place `first` */
 void AddEntries(const AIJTCLayout *layout, const AIJTCSliceView *view, int32_t t, int r, uint32_t mask, PetscInt first, const PetscScalar x[], PetscScalar sum[])
 {
   const bool    constant = view->Constant(t);
+  const bool    spread   = view->form & AIJTC_FORM_SPREAD;
   const int32_t base     = view->slot[t].base;
   PetscScalar   value[AIJTC_LANES], remainder[AIJTC_MAX_BS];
   int           lane[AIJTC_LANES];
   const int     n = Lanes(mask, lane);
 
   if (constant) LoadValues(layout, view, view->ConstantPlace(t), view->period, remainder);
-  else LoadValues(layout, view, first, n, value);
+  else LoadValues(layout, view, first, spread ? AIJTC_LANES : n, value);
   for (int e = 0; e < n; e++) {
-    const int      q   = (AIJTC_LANES * r + lane[e]) >> view->shift;
+    const int      q = (AIJTC_LANES * r + lane[e]) >> view->shift, at = spread ? lane[e] : e;
     const PetscInt ref = view->kind == AIJTC_LONG ? lane[e] : view->ref[q];
 
-    sum[q] += (constant ? remainder[view->remainder[q]] : value[e]) * x[ref + base + (int64_t)view->Delta(first + e)];
+    sum[q] += (constant ? remainder[view->remainder[q]] : value[at]) * x[ref + base + (int64_t)view->Delta(first + at)];
   }
 }
 
@@ -102,7 +103,7 @@ void MultSlice(const AIJTCLayout *layout, PetscInt s, const PetscScalar x[], AIJ
 
       if (diagonals && mask == ~0u) AddDiagonal(layout, view, t, first, x + view->row[AIJTC_LANES * r] + view->slot[t].base, sum + AIJTC_LANES * r);
       else AddEntries(layout, view, t, r, mask, first, x, sum);
-      first += __builtin_popcount(mask);
+      first += __builtin_popcount(view->Placed(mask));
     }
   }
 }

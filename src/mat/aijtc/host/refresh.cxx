@@ -1,7 +1,7 @@
 /*
    Method
      Slices are read as in a product; the entry of a row that a lane meets next is the row's next value. Each is stored in the form that its slice has. What can fail: a constant with
-     two values, a value outside of the dictionary, one that is no float.
+     two values, a value outside of the dictionary, one that is no float. Holes keep the zeros that the build left there.
 
    Memory traffic
      Pattern stream and a read, value stream written: 8 bytes a nonzero read at least
@@ -57,18 +57,21 @@ bool RefreshSlice(const AIJTCLayout *layout, PetscInt s, const PetscScalar a[], 
   for (int32_t t = 0; t < view.slots; t++) {
     const bool     constant = view.Constant(t);
     const PetscInt place    = view.ConstantPlace(t);
-    PetscInt       entry    = view.Where(t);
+    PetscInt       first    = view.Where(t);
     Constants      slot     = {};
 
     for (int r = 0; r < view.groups; r++) {
-      for (uint32_t mask = view.Mask(t, r); mask; mask &= mask - 1) {
-        const int         q     = (AIJTC_LANES * r + __builtin_ctz(mask)) >> view.shift;
+      const uint32_t lanes = view.Mask(t, r), placed = view.Placed(lanes);
+
+      for (uint32_t mask = lanes; mask; mask &= mask - 1) {
+        const int         lane  = __builtin_ctz(mask), q = (AIJTC_LANES * r + lane) >> view.shift;
         const PetscScalar value = a[next[q]++];
 
-        if (!constant) fits &= Store(value, view.form, dict, entry++, stream);
+        if (!constant) fits &= Store(value, view.form, dict, first + __builtin_popcount(placed & ((1u << lane) - 1)), stream);
         else if (slot.First(view.remainder[q], AIJTCBits(value))) fits &= Store(value, view.form, dict, place + view.remainder[q], stream);
         else fits &= slot.bits[view.remainder[q]] == AIJTCBits(value);
       }
+      first += __builtin_popcount(placed);
     }
   }
   return fits;

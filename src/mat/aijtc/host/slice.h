@@ -62,17 +62,23 @@ static inline PetscCount AIJTCRoundUp(PetscCount bytes, PetscCount unit)
   return (bytes + unit - 1) / unit * unit;
 }
 
+/* Entries that a slice has room for */
+static inline PetscCount AIJTCSlicePlaces(const AIJTCSlice *slice, int groups)
+{
+  return slice->form & AIJTC_FORM_SPREAD ? (PetscCount)slice->slots * AIJTC_LANES * groups : slice->entries;
+}
+
 /* Bytes of a slice in the pattern stream before its deltas, and with them */
 static inline PetscCount AIJTCSliceHeadBytes(const AIJTCSlice *slice, int groups)
 {
-  const PetscCount slot = (PetscCount)sizeof(AIJTCSlot) + (slice->form & AIJTC_FORM_FULL ? 0 : groups * (PetscCount)sizeof(uint32_t));
+  const PetscCount slot = (PetscCount)sizeof(AIJTCSlot) + (slice->form & AIJTC_FORM_FULL ? 0 : groups * (PetscCount)sizeof(uint32_t)), bytes = slice->slots * slot;
 
-  return AIJTCRoundUp(slice->slots * slot, 8);
+  return AIJTCFormDeltaBytes(slice->form) ? AIJTCRoundUp(bytes, AIJTC_DELTA_ALIGN) : bytes;
 }
 
 static inline PetscCount AIJTCSlicePatternBytes(const AIJTCSlice *slice, int groups)
 {
-  return AIJTCRoundUp(AIJTCSliceHeadBytes(slice, groups) + (PetscCount)slice->entries * AIJTCFormDeltaBytes(slice->form), AIJTC_UNIT);
+  return AIJTCRoundUp(AIJTCSliceHeadBytes(slice, groups) + AIJTCSlicePlaces(slice, groups) * AIJTCFormDeltaBytes(slice->form), AIJTC_UNIT);
 }
 
 static inline PetscCount AIJTCSliceValueBytes(const AIJTCSlice *slice)
@@ -142,13 +148,6 @@ struct AIJTCBitsTable {
   }
 };
 
-/* Lanes of one group in one slot: their entries, in ascending order of the lanes */
-struct AIJTCGroup {
-  uint32_t mask;
-  int      entries;
-  PetscInt first; /* place of the first one's delta and, unless the slot is constant, value in their streams */
-};
-
 struct AIJTCSliceView {
   AIJTCKind        kind;
   uint32_t         form;
@@ -167,6 +166,8 @@ struct AIJTCSliceView {
   /* First of the period's values of a constant slot */
   PetscInt ConstantPlace(int32_t t) const { return form & AIJTC_FORM_CONST ? (PetscInt)t * period : Where(t); }
   uint32_t Mask(int32_t t, int r) const { return mask ? mask[(size_t)t * groups + r] : ~0u; }
+  /* Lanes that have a place, of those in the mask */
+  uint32_t Placed(uint32_t lanes) const { return form & AIJTC_FORM_SPREAD ? ~0u : lanes; }
   uint32_t Delta(PetscInt e) const
   {
     switch (width) {

@@ -54,18 +54,15 @@ PetscErrorCode SetDictionary(const AIJTCBitsTable *stored, AIJTCLayout *layout)
 /* Chooses all forms */
 PetscErrorCode ChooseForms(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
 {
-  const PetscInt slices = AIJTCSlicesTotal(layout);
-  AIJTCBitsTable stored;
-  PetscCount     values = 0;
-  PetscBool      many   = PETSC_FALSE;
+  const PetscInt  slices = AIJTCSlicesTotal(layout);
+  AIJTCDictValues stored;
 
   PetscFunctionBegin;
-  stored.Clear();
-  for (PetscInt s = 0; s < slices; s++) {
-    PetscCall(AIJTCSliceChoose(layout, s, j, a, work, &stored, &many));
-    if (!(layout->slice[s].form & AIJTC_FORM_CONST)) values += layout->slice[s].values;
-  }
-  if (layout->params.compress & AIJTC_COMPRESS_VALUE && !many && values >= DICT_MIN_VALUES) PetscCall(SetDictionary(&stored, layout));
+  stored.different.Clear();
+  stored.number = 0;
+  stored.many   = PETSC_FALSE;
+  for (PetscInt s = 0; s < slices; s++) PetscCall(AIJTCSliceChoose(layout, s, j, a, work, &stored));
+  if (layout->params.compress & AIJTC_COMPRESS_VALUE && !stored.many && stored.number >= DICT_MIN_VALUES) PetscCall(SetDictionary(&stored.different, layout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,7 +111,7 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
   for (PetscInt s = 0; s < AIJTCSlicesTotal(layout); s++) {
     const uint32_t form = layout->slice[s].form;
 
-    PetscCall(AIJTCSliceChoose(layout, s, j, a, work, nullptr, nullptr));
+    PetscCall(AIJTCSliceChoose(layout, s, j, a, work, nullptr));
     PetscCall(AIJTCSliceWritePattern(layout, s, work));
     layout->slice[s].form = form; /* with the dictionary */
   }

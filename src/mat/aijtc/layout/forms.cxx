@@ -1,7 +1,7 @@
 /*
    Method
      The form of one slice. Pattern: the distinct offsets (column - ref) of the rows are merged into one ascending list until it is longer than twice the longest row; the list becomes
-     the slots if it costs less than the smallest deltas. Values: every slot remembers the first value of each remainder and whether another one differed.
+     the slots if it costs less than the smallest deltas. Values: every slot remembers the first value of each remainder and whether another one differed. Last, a slice with few holes is spread.
 
      The build calls AIJTCSliceChoose() twice for every slice, first for the sizes, then to write: the memory of the layout is asked for once and exactly.
 
@@ -196,6 +196,15 @@ bool CompareValues(const AIJTCSlice *slice, const PetscScalar a[], AIJTCSliceWor
   return exact;
 }
 
+/* The values stored: those of constant slots, and one a place of the others */
+int32_t CountValues(const AIJTCSlice *slice, const AIJTCSliceWork *work)
+{
+  int32_t values = 0;
+
+  for (int32_t t = 0; t < slice->slots; t++) values += work->uniform[t] ? work->period : work->where[t + 1] - work->where[t];
+  return values;
+}
+
 /* Constants and the number of values */
 void ChooseValues(AIJTCSlice *slice, const PetscScalar a[], AIJTCSliceWork *work)
 {
@@ -208,14 +217,22 @@ void ChooseValues(AIJTCSlice *slice, const PetscScalar a[], AIJTCSliceWork *work
     slice->form |= AIJTC_FORM_CONST;
     return;
   }
-  slice->values = 0;
-  for (int32_t t = 0; t < slice->slots; t++) {
-    const int32_t entries = work->where[t + 1] - work->where[t];
-
-    work->uniform[t] = by_offset && work->uniform[t] && entries > work->period;
-    slice->values += work->uniform[t] ? work->period : entries;
-  }
+  for (int32_t t = 0; t < slice->slots; t++) work->uniform[t] = by_offset && work->uniform[t] && work->where[t + 1] - work->where[t] > work->period;
+  slice->values = CountValues(slice, work);
   if (floats) slice->form |= (uint32_t)AIJTC_VALUE_FLOAT << AIJTC_FORM_VALUE;
+}
+
+/* Gives every lane a place if something is stored for each entry and there are few holes */
+void ChoosePlaces(AIJTCSlice *slice, AIJTCSliceWork *work)
+{
+  const PetscCount slot = (PetscCount)AIJTC_LANES * work->groups, places = slot * slice->slots;
+  const bool       constant = slice->form & AIJTC_FORM_CONST;
+
+  if (slice->form & AIJTC_FORM_FULL || (constant && !AIJTCFormDeltaBytes(slice->form))) return;
+  if (14 * places > 15 * (PetscCount)slice->entries || places > PETSC_INT32_MAX) return;
+  slice->form |= AIJTC_FORM_SPREAD;
+  for (int32_t t = 0; t <= slice->slots; t++) work->where[t] = (int32_t)(t * slot);
+  if (!constant) slice->values = CountValues(slice, work);
 }
 
 /* The values that a slice without FORM_CONST stores; false if they do not fit */
@@ -242,12 +259,18 @@ bool CollectValues(const AIJTCSlice *slice, const PetscScalar a[], const AIJTCSl
 }
 
 template <class Delta>
-void WriteDeltas(const AIJTCSliceWork *work, int32_t next[], Delta delta[])
+void WriteDeltas(const AIJTCSliceWork *work, bool spread, int32_t next[], Delta delta[])
 {
   const int32_t *row = work->offset, *slot = work->slot;
 
-  for (int q = 0; q < work->places; row += work->length[q], slot += work->length[q], q++)
-    for (PetscInt k = 0; k < work->length[q]; k++) delta[next[slot[k]]++] = (Delta)((uint32_t)row[k] - (uint32_t)work->base[slot[k]]);
+  for (int q = 0; q < work->places; row += work->length[q], slot += work->length[q], q++) {
+    for (PetscInt k = 0; k < work->length[q]; k++) {
+      const int32_t lane  = (q << work->shift) + (int32_t)(k & ((1 << work->shift) - 1)); /* of all groups */
+      const int32_t place = spread ? work->where[slot[k]] + lane : next[slot[k]]++;
+
+      delta[place] = (Delta)((uint32_t)row[k] - (uint32_t)work->base[slot[k]]);
+    }
+  }
 }
 } // namespace
 
@@ -290,7 +313,7 @@ PetscErrorCode AIJTCSliceWorkDestroy(AIJTCSliceWork *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt j[], const PetscScalar a[], AIJTCSliceWork *work, AIJTCBitsTable *stored, PetscBool *many)
+PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt j[], const PetscScalar a[], AIJTCSliceWork *work, AIJTCDictValues *stored)
 {
   AIJTCSlice      *slice   = layout->slice + s;
   const PetscCount entries = Gather(layout, s, j, work);
@@ -305,15 +328,19 @@ PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt 
   PlaceEntries(slice, work);
   if (layout->params.compress & AIJTC_COMPRESS_VALUE) {
     ChooseValues(slice, a, work);
-    if (stored && !*many && !(slice->form & AIJTC_FORM_CONST)) *many = (PetscBool)!CollectValues(slice, a, work, stored);
+    if (stored && !(slice->form & AIJTC_FORM_CONST)) {
+      stored->number += slice->values;
+      if (!stored->many) stored->many = (PetscBool)!CollectValues(slice, a, work, &stored->different);
+    }
   } else std::fill(work->uniform, work->uniform + slice->slots, (uint8_t)0);
+  ChoosePlaces(slice, work);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode AIJTCSliceWritePattern(AIJTCLayout *layout, PetscInt s, AIJTCSliceWork *work)
 {
   const AIJTCSlice *slice = layout->slice + s;
-  const bool        flags = work->kind == AIJTC_ROWS && !AIJTCFormDeltaBytes(slice->form) && !(slice->form & AIJTC_FORM_CONST);
+  const bool        flags = work->kind == AIJTC_ROWS && !AIJTCFormDeltaBytes(slice->form) && !(slice->form & AIJTC_FORM_CONST), spread = slice->form & AIJTC_FORM_SPREAD;
   uint8_t          *bytes = layout->pattern + (PetscCount)AIJTC_UNIT * slice->pattern, *deltas;
   AIJTCSlot        *slot  = (AIJTCSlot *)bytes;
   uint32_t          where = 0;
@@ -332,13 +359,13 @@ PetscErrorCode AIJTCSliceWritePattern(AIJTCLayout *layout, PetscInt s, AIJTCSlic
   deltas = bytes + AIJTCSliceHeadBytes(slice, work->groups);
   switch (AIJTCFormDeltaBytes(slice->form)) {
   case 1:
-    WriteDeltas(work, work->next, deltas);
+    WriteDeltas(work, spread, work->next, deltas);
     break;
   case 2:
-    WriteDeltas(work, work->next, (uint16_t *)deltas);
+    WriteDeltas(work, spread, work->next, (uint16_t *)deltas);
     break;
   case 4:
-    WriteDeltas(work, work->next, (uint32_t *)deltas);
+    WriteDeltas(work, spread, work->next, (uint32_t *)deltas);
     break;
   default:
     break;

@@ -25,7 +25,7 @@ typedef struct {
   /* By slot */
   int32_t  *base, *other; /* other: work of the search for the bases */
   uint32_t *mask;         /* [slots][groups] */
-  int32_t  *where;        /* [slots + 1] entries before */
+  int32_t  *where;        /* [slots + 1] entries before, then places */
   int32_t  *next;
   uint64_t *constant; /* [slots][period] the first value of each remainder, as bits */
   uint8_t  *seen;     /* remainders that have an entry, as bits */
@@ -36,8 +36,14 @@ typedef struct {
 PETSC_INTERN PetscErrorCode AIJTCSliceWorkCreate(const AIJTCLayout *layout, AIJTCSliceWork *work);
 PETSC_INTERN PetscErrorCode AIJTCSliceWorkDestroy(AIJTCSliceWork *work);
 
-/* The form of slice s, with AIJTC_VALUE_FLOAT where floats would do: slots, entries, values and form are set. stored (may be NULL) gets the values stored by a slice that is not
-   FORM_CONST, until it is full: then *many is set. */
-PETSC_INTERN PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt j[], const PetscScalar a[], AIJTCSliceWork *work, AIJTCBitsTable *stored, PetscBool *many);
+/* The values that may go into a dictionary */
+typedef struct {
+  AIJTCBitsTable different;
+  PetscCount     number; /* of all */
+  PetscBool      many;   /* different ones: the table is full */
+} AIJTCDictValues;
+
+/* The form of slice s, with AIJTC_VALUE_FLOAT where floats would do: slots, entries, values and form are set. stored (may be NULL) gets the values of a slice that is not FORM_CONST. */
+PETSC_INTERN PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt j[], const PetscScalar a[], AIJTCSliceWork *work, AIJTCDictValues *stored);
 /* After AIJTCSliceChoose: writes the slice into the pattern stream, which holds zeros */
 PETSC_INTERN PetscErrorCode AIJTCSliceWritePattern(AIJTCLayout *layout, PetscInt s, AIJTCSliceWork *work);

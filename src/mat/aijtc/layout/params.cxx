@@ -9,8 +9,20 @@
 namespace
 {
 /* docs/layout.md says where these come from */
-constexpr PetscInt WINDOW = 8192, LONG_MIN_LENGTH = 1024, SHORT_MAX_LENGTH = 128;
-constexpr PetscInt ROWS_FOR_FOUR_GROUPS = 1048576, ROWS_FOR_TWO_GROUPS = 262144, ROWS_FOR_FOUR_TILES = 65536;
+constexpr PetscInt WINDOW = 8192, LONG_MIN_LENGTH = 256, SHORT_MAX_LENGTH = 128;
+constexpr PetscInt ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_FOUR_TILES = 65536;
+constexpr PetscInt LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_FOUR_TILES = 32; /* mean, at most */
+
+PetscInt RowGroups(PetscInt m, PetscCount nnz)
+{
+  if (m >= ROWS_FOR_FOUR_GROUPS) return 4;
+  return m >= ROWS_FOR_TWO_GROUPS && nnz <= (PetscCount)LENGTH_FOR_TWO_GROUPS * m ? 2 : 1;
+}
+
+PetscInt Tiles(PetscInt m, PetscCount nnz)
+{
+  return m >= ROWS_FOR_FOUR_TILES && nnz <= (PetscCount)LENGTH_FOR_FOUR_TILES * m ? 4 : 1;
+}
 
 PetscErrorCode CheckParams(const AIJTCParams *params)
 {
@@ -63,8 +75,8 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscI
   if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? SHORT_MAX_LENGTH : std::min(SHORT_MAX_LENGTH, params->long_min);
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(LONG_MIN_LENGTH, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = WINDOW;
-  if (params->rrows == PETSC_DECIDE) params->rrows = m >= ROWS_FOR_FOUR_GROUPS ? 4 : (m >= ROWS_FOR_TWO_GROUPS ? 2 : 1);
-  if (params->rtile == PETSC_DECIDE) params->rtile = m >= ROWS_FOR_FOUR_TILES ? 4 : 1;
+  if (params->rrows == PETSC_DECIDE) params->rrows = RowGroups(m, nnz);
+  if (params->rtile == PETSC_DECIDE) params->rtile = Tiles(m, nnz);
   if (params->bs == PETSC_DECIDE) params->bs = bs;
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
   PetscCall(CheckParams(params));
