@@ -218,6 +218,22 @@ inline Csr TwoOffsets(PetscInt m, PetscInt offset)
   return A;
 }
 
+/* Without every n-th entry */
+inline Csr Thinned(const Csr &A, size_t n)
+{
+  Csr B;
+
+  B.m = A.m;
+  B.n = A.n;
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++)
+      if (e % n != n - 1) B.j.push_back(A.j[e]);
+    B.i.push_back((PetscInt)B.j.size());
+  }
+  SetValues(B, ValueKind::Random);
+  return B;
+}
+
 /* Every other entry repeats the column before it */
 inline Csr WithDuplicates(Csr A)
 {
@@ -245,11 +261,25 @@ inline Csr LengthsWithOne(PetscInt m, PetscInt length, PetscInt where, PetscInt 
 }
 
 /* clang-format off */
+/* Most of their slices have few lanes without an entry, in one kind of slice or another */
+inline std::vector<Pattern> NearlyFullPatterns()
+{
+  return {
+    {"nearly_full_stencil",    [] { return SevenPoint(12); }},
+    {"nearly_full_bands",      [] { return Thinned(Banded(600, 600, {-40, -1, 0, 1, 2, 3, 90, 400}), 17); }},
+    {"nearly_full_blocks",     [] { return Blocks(Thinned(Banded(120, 120, {-2, -1, 0, 1, 2}), 23), 3); }},
+    {"nearly_full_rows",       [] { return FromLengths(300, RandomLengths(500, 15, 16, 18)); }},
+    {"nearly_full_unsorted",   [] { return FromLengths(70000, RandomLengths(260, 15, 16, 19), true); }},
+    {"nearly_full_long_rows",  [] { return FromLengths(700, RandomLengths(100, 90, 96, 20)); }},
+    {"nearly_full_pieces",     [] { return FromLengths(90000, RandomLengths(5, 2010, 2048, 22)); }},
+  };
+}
+
 inline std::vector<Pattern> Patterns()
 {
   using Lengths = std::vector<PetscInt>;
 
-  return {
+  std::vector<Pattern> all = {
     {"one_by_one",             [] { return FromLengths(1, Lengths{1}); }},
     {"no_rows",                [] { return FromLengths(7, Lengths{}); }},
     {"no_columns",             [] { return FromLengths(0, Lengths{}); }},
@@ -288,6 +318,9 @@ inline std::vector<Pattern> Patterns()
     {"duplicates",             [] { return WithDuplicates(FromLengths(300, RandomLengths(500, 0, 40, 10))); }},
     {"duplicates_unsorted",    [] { return WithDuplicates(FromLengths(800, RandomLengths(200, 0, 300, 11), true)); }},
   };
+
+  for (const Pattern &pattern : NearlyFullPatterns()) all.push_back(pattern);
+  return all;
 }
 /* clang-format on */
 

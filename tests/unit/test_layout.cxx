@@ -36,7 +36,7 @@ T Load(const uint8_t *bytes, PetscCount index)
 
 /* One entry as its lane sees it */
 struct Entry {
-  int         slot, place; /* place: of its row in the slice */
+  int         slot, lane, place; /* lane: of all groups; place: of its row in the slice */
   PetscInt    column;
   PetscScalar value;
 };
@@ -47,7 +47,7 @@ struct Slice {
   AIJTCSlice            s;
   AIJTCKind             kind;
   int                   R, period, width, value_form;
-  bool                  full, constant;
+  bool                  full, spread, constant;
   std::vector<PetscInt> row; /* by place, -1: none */
   const uint8_t        *slots, *masks, *deltas, *values;
   PetscCount            pattern_bytes, value_bytes, used;
@@ -60,6 +60,7 @@ struct Slice {
     R          = (int)(kind == AIJTC_LONG ? 1 : (kind == AIJTC_TILE ? L.params.rtile : L.params.rrows));
     period     = kind == AIJTC_ROWS ? (int)L.params.bs : 1;
     full       = s.form & AIJTC_FORM_FULL;
+    spread     = s.form & AIJTC_FORM_SPREAD;
     constant   = s.form & AIJTC_FORM_CONST;
     value_form = (int)(s.form >> AIJTC_FORM_VALUE & 3);
     width      = (int[]){0, 1, 2, 4}[s.form >> AIJTC_FORM_DELTA & 3];
@@ -69,14 +70,16 @@ struct Slice {
     slots         = L.pattern + at;
     masks         = slots + 8 * (PetscCount)s.slots;
     used          = 8 * (PetscCount)s.slots + (full ? 0 : 4 * (PetscCount)R * s.slots);
-    pattern_bytes = (used + 7) / 8 * 8;
+    pattern_bytes = (used + 31) / 32 * 32;
     deltas        = slots + pattern_bytes;
-    pattern_bytes = (pattern_bytes + (PetscCount)width * s.entries + 15) / 16 * 16;
+    pattern_bytes = (pattern_bytes + width * Places() + 31) / 32 * 32;
     values        = L.value + (PetscCount)AIJTC_UNIT * s.value;
     value_bytes   = s.values * ValueSize();
-    value_bytes   = (value_bytes + 15) / 16 * 16;
+    value_bytes   = (value_bytes + 31) / 32 * 32;
   }
 
+  PetscCount  Lanes() const { return 32 * (PetscCount)R; }
+  PetscCount  Places() const { return spread ? Lanes() * s.slots : s.entries; }
   PetscCount  ValueSize() const { return value_form == AIJTC_VALUE_DICT ? 1 : (value_form == AIJTC_VALUE_FLOAT ? 4 : (PetscCount)sizeof(PetscScalar)); }
   int32_t     Base(int t) const { return Load<AIJTCSlot>(slots, t).base; }
   uint32_t    Where(int t) const { return Load<AIJTCSlot>(slots, t).where; }
@@ -91,34 +94,44 @@ struct Slice {
     return value_form == AIJTC_VALUE_FLOAT ? (PetscScalar)Load<float>(values, v) : Load<PetscScalar>(values, v);
   }
 
-  /* All entries in the order of slots, groups, lanes; checks `where` on the way */
+  /* All entries in the order of slots, groups, lanes; checks `where`, and that the deltas of holes are 0, on the way */
   std::vector<Entry> Decode() const
   {
     std::vector<Entry> entries;
-    PetscCount         stored = 0; /* values before */
+    PetscCount         stored = 0, places = 0; /* values and places before */
 
     for (int t = 0; t < s.slots; t++) {
-      const bool same = constant || SlotIsConstant(t);
-      PetscCount here = 0;
+      const bool   same  = constant || SlotIsConstant(t);
+      const size_t first = entries.size();
+      PetscCount   here  = 0; /* places */
 
-      EXPECT_EQ(Where(t) & ~AIJTC_SLOT_CONST, constant || width || kind != AIJTC_ROWS ? entries.size() : (size_t)stored) << "slot " << t;
+      EXPECT_EQ(Where(t) & ~AIJTC_SLOT_CONST, (size_t)(constant || width || kind != AIJTC_ROWS ? places : stored)) << "slot " << t;
       if (constant) stored = (PetscCount)t * period;
       for (int r = 0; r < R; r++) {
         for (int lane = 0; lane < 32; lane++) {
-          if (!(Mask(t, r) >> lane & 1)) continue;
+          const bool has = Mask(t, r) >> lane & 1;
+
+          if (!has && spread) {
+            EXPECT_EQ(Delta(places + here), 0u) << "slot " << t << ", group " << r << ", lane " << lane;
+            here++;
+          }
+          if (!has) continue;
           const int        q = Place(r, lane);
           const PetscCount v = same ? stored + (row[q] < 0 ? 0 : row[q] % period) : stored + here;
 
           EXPECT_GE(row[q], 0) << "an entry in a place without a row";
           EXPECT_LT(v, s.values);
-          entries.push_back({t, q, (PetscInt)(Ref(q, lane) + Base(t) + (int64_t)Delta((PetscCount)entries.size())), Value(v)});
+          entries.push_back({t, 32 * r + lane, q, (PetscInt)(Ref(q, lane) + Base(t) + (int64_t)Delta(places + here)), Value(v)});
           here++;
         }
       }
-      EXPECT_GT(here, 0) << "slot " << t << " is empty";
+      EXPECT_GT(entries.size(), first) << "slot " << t << " is empty";
+      if (spread) { EXPECT_EQ(here, Lanes()); }
+      places += here;
       stored += same ? period : here;
     }
     EXPECT_EQ(stored, s.values);
+    EXPECT_EQ(places, Places());
     EXPECT_EQ((PetscCount)entries.size(), s.entries);
     return entries;
   }
@@ -278,23 +291,25 @@ void ExpectPattern(const Csr &A, const Slice &S)
     for (const auto &slot : range) ASSERT_EQ(S.Base(t++), slot.second.first) << "slot " << t - 1;
 }
 
-/* Which slots are constant by the rules, and which values the slice stores then */
+/* Which slots are constant by the rules, which values the slice stores then, and where among them and holes */
 struct ExpectedValues {
-  bool                  constant = false, floats = true;
-  std::vector<bool>     slot;
-  std::vector<uint64_t> stored;
+  bool                    constant = false, spread = false, floats = true;
+  std::vector<bool>       slot;
+  std::vector<uint64_t>   stored;
+  std::vector<PetscCount> at;
+  PetscCount              values = 0; /* and holes */
 };
 
 ExpectedValues ValuesByTheRules(const Slice &S, const std::vector<Entry> &entries)
 {
   const bool                                          allowed = S.L.params.compress & AIJTC_COMPRESS_VALUE;
   std::vector<std::map<PetscInt, std::set<uint64_t>>> by_remainder(S.s.slots);
-  std::vector<std::vector<PetscScalar>>               by_slot(S.s.slots);
+  std::vector<std::vector<Entry>>                     by_slot(S.s.slots);
   ExpectedValues                                      expected;
   bool                                                all = allowed;
 
   for (const Entry &e : entries) {
-    by_slot[e.slot].push_back(e.value);
+    by_slot[e.slot].push_back(e);
     by_remainder[e.slot][S.row[e.place] % S.period].insert(Bits(e.value));
     if (!(e.value == (double)(float)e.value)) expected.floats = false;
   }
@@ -302,13 +317,21 @@ ExpectedValues ValuesByTheRules(const Slice &S, const std::vector<Entry> &entrie
     expected.slot.push_back(allowed && std::all_of(slot.begin(), slot.end(), [](const auto &r) { return r.second.size() == 1; }));
     all = all && expected.slot.back();
   }
+  const auto store = [&](uint64_t bits, PetscCount at) {
+    expected.stored.push_back(bits);
+    expected.at.push_back(at);
+  };
+
   expected.constant = all && (int64_t)S.s.slots * S.period < S.s.entries;
+  expected.spread   = S.s.entries && S.s.entries != S.Lanes() * S.s.slots && !(expected.constant && !S.width) && 14 * S.Lanes() * S.s.slots <= 15 * (PetscCount)S.s.entries;
   for (int t = 0; t < S.s.slots; t++) {
     if (!expected.constant) expected.slot[t] = expected.slot[t] && S.kind == AIJTC_ROWS && !S.width && by_slot[t].size() > (size_t)S.period;
-    if (expected.slot[t])
-      for (PetscInt k = 0; k < S.period; k++) expected.stored.push_back(by_remainder[t].count(k) ? *by_remainder[t][k].begin() : 0);
-    else
-      for (PetscScalar value : by_slot[t]) expected.stored.push_back(Bits(value));
+    if (expected.slot[t]) {
+      for (PetscInt k = 0; k < S.period; k++) store(by_remainder[t].count(k) ? *by_remainder[t][k].begin() : 0, expected.values++);
+    } else {
+      for (size_t k = 0; k < by_slot[t].size(); k++) store(Bits(by_slot[t][k].value), expected.values + (expected.spread ? by_slot[t][k].lane : (PetscCount)k));
+      expected.values += expected.spread ? S.Lanes() : (PetscCount)by_slot[t].size();
+    }
   }
   return expected;
 }
@@ -317,11 +340,22 @@ void ExpectValues(const Slice &S, const ExpectedValues &expected, bool dictionar
 {
   const int form = !(S.L.params.compress & AIJTC_COMPRESS_VALUE) || expected.constant || !S.s.entries ? AIJTC_VALUE_DOUBLE : (dictionary ? AIJTC_VALUE_DICT : (expected.floats ? AIJTC_VALUE_FLOAT : AIJTC_VALUE_DOUBLE));
 
+  std::vector<bool> hole((size_t)expected.values, true);
+
   ASSERT_EQ(S.constant, expected.constant);
+  ASSERT_EQ(S.spread, expected.spread);
   ASSERT_EQ(S.value_form, form);
   for (int t = 0; t < S.s.slots && !S.constant; t++) ASSERT_EQ(S.SlotIsConstant(t), expected.slot[t]) << "slot " << t;
-  ASSERT_EQ(S.s.values, (int32_t)expected.stored.size());
-  for (PetscCount v = 0; v < S.s.values; v++) ASSERT_EQ(Bits(S.Value(v)), expected.stored[v]) << "value " << v;
+  ASSERT_EQ(S.s.values, (int32_t)expected.values);
+  for (size_t k = 0; k < expected.stored.size(); k++) {
+    ASSERT_EQ(Bits(S.Value(expected.at[k])), expected.stored[k]) << "value " << expected.at[k];
+    hole[expected.at[k]] = false;
+  }
+  for (PetscCount v = 0; v < S.s.values; v++) {
+    const uint8_t *bytes = S.values + v * S.ValueSize();
+
+    ASSERT_TRUE(!hole[v] || std::all_of(bytes, bytes + S.ValueSize(), [](uint8_t b) { return b == 0; })) << "hole " << v;
+  }
 }
 
 void ExpectZeros(const uint8_t *begin, const uint8_t *end, const char *where)
@@ -331,8 +365,8 @@ void ExpectZeros(const uint8_t *begin, const uint8_t *end, const char *where)
 
 void ExpectPadding(const Slice &S)
 {
-  ASSERT_NO_FATAL_FAILURE(ExpectZeros(S.slots + S.used, S.deltas, "between masks and deltas"));
-  ASSERT_NO_FATAL_FAILURE(ExpectZeros(S.deltas + (PetscCount)S.width * S.s.entries, S.slots + S.pattern_bytes, "behind the pattern"));
+  ASSERT_NO_FATAL_FAILURE(ExpectZeros(S.slots + S.used, S.deltas, "between masks and deltas, or behind masks"));
+  ASSERT_NO_FATAL_FAILURE(ExpectZeros(S.deltas + S.width * S.Places(), S.slots + S.pattern_bytes, "behind the pattern"));
   ASSERT_NO_FATAL_FAILURE(ExpectZeros(S.values + S.s.values * S.ValueSize(), S.values + S.value_bytes, "behind the values"));
 }
 
@@ -538,6 +572,72 @@ TEST(LayoutForms, DictionariesStartAt4096ValuesAndEndAt256)
   }
 }
 
+/* What the test of all forms relies on: that there are spread slices of every kind, with and without deltas, constant slots and each form of values */
+TEST(LayoutForms, NearlyFullSlicesAreSpread)
+{
+  std::set<std::tuple<int, int, int>> found; /* kind, bytes of deltas, form of values or -1 */
+  bool                                some_constant = false;
+
+  for (const Pattern &pattern : NearlyFullPatterns()) {
+    Csr A = pattern.make();
+
+    for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Same}) {
+      SetValues(A, kind);
+      for (const PetscInt(&limit)[2] : (const PetscInt[3][2]){{0, 0}, {1024, 0}, {1024, 128}}) {
+        const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH}, A));
+
+        for (PetscInt s = 0; s < AIJTCSlicesTotal(&L.layout); s++) {
+          const Slice S(L.layout, s);
+
+          if (!S.spread) continue;
+          found.emplace((int)S.kind, S.width, S.constant ? -1 : S.value_form);
+          for (int t = 0; t < S.s.slots; t++) some_constant = some_constant || S.SlotIsConstant(t);
+        }
+      }
+    }
+  }
+  for (int form : {-1, (int)AIJTC_VALUE_DOUBLE, (int)AIJTC_VALUE_FLOAT, (int)AIJTC_VALUE_DICT}) {
+    for (int kind : {AIJTC_LONG, AIJTC_TILE, AIJTC_ROWS}) EXPECT_TRUE(found.count({kind, 1, form}) || found.count({kind, 2, form})) << "kind " << kind << " with deltas, values " << form;
+    EXPECT_EQ(found.count({AIJTC_ROWS, 0, form}), form == -1 ? 0u : 1u) << "rows without deltas, values " << form;
+  }
+  EXPECT_TRUE(some_constant);
+}
+
+/* 32 rows of at most 15 entries in any order, so that there are 15 slots of 32 places: 448 entries are 14/15 of them */
+TEST(LayoutForms, SpreadFrom14PlacesIn15)
+{
+  for (PetscInt fewer : {0, 1}) {
+    std::vector<PetscInt> lengths(32, 14);
+
+    lengths[0] = 15;
+    lengths[1] = 13 - fewer;
+    const Csr         A = FromLengths(300, lengths, true);
+    const OwnedLayout L(Made::OnHost, A, Usual(A));
+    const Slice       S(L.layout, 0);
+
+    ASSERT_EQ(AIJTCSlicesTotal(&L.layout), 1);
+    ASSERT_EQ(S.s.slots, 15);
+    ASSERT_EQ(S.s.entries, 448 - fewer);
+    EXPECT_EQ(S.spread, fewer == 0);
+    EXPECT_EQ(S.s.values, fewer ? 447 : 480);
+  }
+}
+
+/* Holes are neither among the 4096 values that make a dictionary, nor exactly floats, nor a value of it: index 0 is that of the least */
+TEST(LayoutForms, HolesDoNotCountForTheDictionary)
+{
+  for (PetscInt m : {4220, 4400}) { /* places */
+    Csr A = Thinned(Banded(m, m, {0}), 29);
+
+    for (size_t e = 0; e < A.a.size(); e++) A.a[e] = e % 2 ? -2.1 : -1.1;
+    const OwnedLayout L(Made::OnHost, A, Usual(A));
+
+    ASSERT_TRUE(Slice(L.layout, 0).spread);
+    EXPECT_EQ(L.layout.ndict, A.j.size() >= 4096 ? 2 : 0) << A.j.size() << " values";
+    EXPECT_EQ(A.j.size() >= 4096, m == 4400);
+  }
+}
+
 struct BlockCase {
   const char *name;
   Csr (*make)();
@@ -645,6 +745,39 @@ TEST(LayoutParams, AreAllDecided)
   }
 }
 
+TEST(LayoutParams, FollowTheRule)
+{
+  const struct {
+    PetscInt   m;
+    PetscCount nnz;
+    PetscInt   rrows, rtile;
+  } cases[] = {
+    {0,        0,         1, 1},
+    {65535,    65535,     1, 1},
+    {65536,    2097152,   1, 4},
+    {65536,    2097153,   1, 1},
+    {99999,    99999,     1, 4},
+    {100000,   1600000,   2, 4},
+    {100000,   1600001,   1, 4},
+    {499999,   7999984,   2, 4},
+    {499999,   8000000,   1, 4},
+    {500000,   16000000,  4, 4},
+    {500000,   16000001,  4, 1},
+    {20000000, 140000000, 4, 4}
+  };
+
+  for (const auto &c : cases) {
+    AIJTCParams p = undecided;
+
+    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, &p), PETSC_SUCCESS);
+    EXPECT_EQ(p.rrows, c.rrows) << c.m << " rows, " << c.nnz << " nonzeros";
+    EXPECT_EQ(p.rtile, c.rtile) << c.m << " rows, " << c.nnz << " nonzeros";
+    EXPECT_EQ(p.long_min, 256);
+    EXPECT_EQ(p.short_max, 128);
+    EXPECT_EQ(p.window, 8192);
+  }
+}
+
 TEST(LayoutParams, KeepWhatIsGivenAndAgreeWithIt)
 {
   AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF}, kept = p;
@@ -655,7 +788,7 @@ TEST(LayoutParams, KeepWhatIsGivenAndAgreeWithIt)
   p.long_min = 10;
   ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, &p), PETSC_SUCCESS);
   EXPECT_EQ(p.long_min, 10);
-  EXPECT_LE(p.short_max, 10);
+  EXPECT_EQ(p.short_max, 10);
   p           = undecided;
   p.short_max = PETSC_INT_MAX;
   ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, &p), PETSC_SUCCESS);

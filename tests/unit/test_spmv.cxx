@@ -205,6 +205,41 @@ TEST_P(Spmv, InfAndNanInXReachOnlyRowsWithTheEntry)
   });
 }
 
+/* Lanes of spread slices without an entry have a place, but what x holds where it points does not matter */
+TEST_P(Spmv, HolesReadNothing)
+{
+  const std::vector<ValueKind> kinds = {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Same};
+
+  for (const Pattern &pattern : NearlyFullPatterns()) {
+    SCOPED_TRACE(pattern.name);
+    Csr    A    = pattern.make();
+    size_t turn = 0;
+
+    for (AIJTCParams params : ParamsToTry()) {
+      params          = WithBlockSize(params, A);
+      params.compress = Compressions()[turn % 4];
+      SetValues(A, kinds[turn++ % kinds.size()]);
+      SCOPED_TRACE(Describe(params));
+      Product      product(GetParam(), A, params);
+      const Vector x     = RandomVector(A.n, 9);
+      const Vector clean = product.Mult(x);
+
+      for (PetscInt c = (PetscInt)turn; c < A.n; c += A.n / 5 + 1) {
+        Vector infected = x;
+
+        infected[c]    = turn % 2 ? (PetscScalar)INFINITY : (PetscScalar)NAN;
+        const Vector z = product.Mult(infected);
+        for (PetscInt r = 0; r < A.m; r++) {
+          const bool has = std::find(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1], c) != A.j.begin() + A.i[r + 1];
+
+          if (has) ASSERT_FALSE(std::isfinite(z[r])) << "row " << r << ", column " << c;
+          else ASSERT_EQ(z[r], clean[r]) << "row " << r << ", column " << c;
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Spmv, InfInTheMatrixReachesOnlyItsRow)
 {
   ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
