@@ -575,6 +575,11 @@ TEST(LayoutForms, DictionariesStartAt4096ValuesAndEndAt256)
 /* What the test of all forms relies on: that there are spread slices of every kind, with and without deltas, constant slots and each form of values */
 TEST(LayoutForms, NearlyFullSlicesAreSpread)
 {
+  const PetscInt limits[][2] = {
+    {0,    0  },
+    {1024, 0  },
+    {1024, 128}
+  };
   std::set<std::tuple<int, int, int>> found; /* kind, bytes of deltas, form of values or -1 */
   bool                                some_constant = false;
 
@@ -583,7 +588,7 @@ TEST(LayoutForms, NearlyFullSlicesAreSpread)
 
     for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Same}) {
       SetValues(A, kind);
-      for (const PetscInt(&limit)[2] : (const PetscInt[3][2]){{0, 0}, {1024, 0}, {1024, 128}}) {
+      for (const auto &limit : limits) {
         const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH}, A));
 
         for (PetscInt s = 0; s < AIJTCSlicesTotal(&L.layout); s++) {
@@ -609,8 +614,8 @@ TEST(LayoutForms, SpreadFrom14PlacesIn15)
   for (PetscInt fewer : {0, 1}) {
     std::vector<PetscInt> lengths(32, 14);
 
-    lengths[0] = 15;
-    lengths[1] = 13 - fewer;
+    lengths[0]          = 15;
+    lengths[1]          = 13 - fewer;
     const Csr         A = FromLengths(300, lengths, true);
     const OwnedLayout L(Made::OnHost, A, Usual(A));
     const Slice       S(L.layout, 0);

@@ -82,10 +82,11 @@ enum {
   AIJTC_VALUE_DICT   = 2
 };
 
-/* Of one slot, in the pattern stream */
+/* Of one slot, in the pattern stream. where: number of the places in the slots before, 32 R t if SPREAD, else entries (of AIJTC_FORM_CONST slices too). In a ROWS slice without deltas that is
+   not AIJTC_FORM_CONST: number of the values stored before, and AIJTC_SLOT_CONST if this slot is constant */
 typedef struct {
   int32_t  base;
-  uint32_t where; /* number of the places in the slots before: 32 R t if SPREAD, else the entries (of AIJTC_FORM_CONST slices too). In a ROWS slice without deltas that is not AIJTC_FORM_CONST: number of the values stored before, and AIJTC_SLOT_CONST if this slot is constant */
+  uint32_t where;
 } AIJTCSlot;
 #define AIJTC_SLOT_CONST 0x80000000u
 
@@ -151,7 +152,7 @@ static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
   return layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nslices[AIJTC_ROWS];
 }
 
-/* Replaces every PETSC_DECIDE in params; bs as AIJTCBlockSize found it. docs/layout.md has the rule and its measurements. */
+/* Replaces every PETSC_DECIDE in params; bs as AIJTCBlockSize found it. docs/layout.md has the rule. */
 PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params);
 
 /* The largest b from 2 to AIJTC_MAX_BS such that at least 4 groups of b consecutive rows (from row 0; groups of b empty rows and a last incomplete group not counted) count and in at least

@@ -11,7 +11,7 @@
      include/petsctc/private/aijtclayout.h
 
    Memory traffic
-     The streams, 32 bytes a slice, the gathered x, z (and y). A 7-point matrix of 256^3 rows, values 8 bytes: 1.0 GB (937 MB of values, 24 MB of pattern), with x and z 1.25 GB.
+     The streams, 32 bytes a slice, the gathered x, z (and y). A 7-point matrix of 256^3 rows, values 8 bytes: 1.0 GB (938 MB of values, 25 MB of pattern), with x and z 1.25 GB.
 
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026

@@ -64,7 +64,8 @@ bool RefreshSlice(const AIJTCLayout *layout, PetscInt s, const PetscScalar a[], 
       const uint32_t lanes = view.Mask(t, r), placed = view.Placed(lanes);
 
       for (uint32_t mask = lanes; mask; mask &= mask - 1) {
-        const int         lane  = __builtin_ctz(mask), q = (AIJTC_LANES * r + lane) >> view.shift;
+        const int         lane  = __builtin_ctz(mask);
+        const int         q     = (AIJTC_LANES * r + lane) >> view.shift;
         const PetscScalar value = a[next[q]++];
 
         if (!constant) fits &= Store(value, view.form, dict, first + __builtin_popcount(placed & ((1u << lane) - 1)), stream);

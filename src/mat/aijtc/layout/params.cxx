@@ -8,7 +8,7 @@
 
 namespace
 {
-/* docs/layout.md says where these come from */
+/* docs/layout.md has the rule */
 constexpr PetscInt WINDOW = 8192, LONG_MIN_LENGTH = 256, SHORT_MAX_LENGTH = 128;
 constexpr PetscInt ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_FOUR_TILES = 65536;
 constexpr PetscInt LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_FOUR_TILES = 32; /* mean, at most */
