@@ -129,6 +129,7 @@ typedef struct {
 
   PetscInt     nslices[AIJTC_KINDS];
   PetscInt     nconsecutive;     /* of the ROWS slices, those of consecutive rows */
+  PetscInt     stride;           /* the largest |base| of the ROWS slice nconsecutive / 2, if that is one of consecutive rows without deltas, else 0: slices so many rows apart read the same x */
   AIJTCSlice  *slice;            /* [sum of nslices] */
   PetscCount   npattern, nvalue; /* bytes of the streams */
   uint8_t     *pattern, *value;
