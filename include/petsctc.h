@@ -120,6 +120,7 @@ typedef struct {
   PetscCount bytes_read;                                                               /* of bytes, what a product reads: all but the row offsets kept for new values */
   PetscReal  bytes_per_nonzero;                                                        /* bytes_read / entries */
   PetscInt   long_row, short_row, sort_window, rows_per_lane, tile_groups, block_size; /* what was set or chosen; MPI type: for the diagonal block */
+  PetscBool  common_offsets;                                                           /* do rows share their offsets, as on grids? By that what is not set was chosen; MPI type: likewise */
   PetscInt   builds;                                                                   /* how often the layout was built */
   PetscInt   refreshes;                                                                /* how often only its values were stored again */
   PetscBool  values_vary;                                                              /* new values did not fit the compressed ones: values are stored as they are since */

@@ -22,7 +22,15 @@ static PetscInt Width(PetscInt row, PetscInt)
 {
   return row == 7 || row == 70 ? 300 : row % 9;
 }
-static const Pattern pattern = {"pattern", M, 400, Width}, square = {"square", M, M, Width};
+static PetscInt Three(PetscInt, PetscInt)
+{
+  return 3;
+}
+static PetscInt None(PetscInt, PetscInt)
+{
+  return 0;
+}
+static const Pattern pattern = {"pattern", M, 400, Width}, square = {"square", M, M, Width}, banded = {"banded", M, 400, Three}, empty = {"empty", M, M, None};
 
 /* ---- information */
 
@@ -100,11 +108,40 @@ static PetscErrorCode TestInfo(void)
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, text, PETSC_TRUE));
   PetscCall(PetscSNPrintf(text, sizeof(text), "bytes=%" PetscCount_FMT ": pattern=%" PetscCount_FMT ", values=%" PetscCount_FMT, info.bytes, info.bytes_pattern, info.bytes_values));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, text, PETSC_TRUE));
+  PetscCall(Check((PetscBool)!info.common_offsets, "rows of more than 256 nonzeros share their offsets"));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "rows share their offsets: no (rule for unstructured matrices)", PETSC_TRUE));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO, "layout", PETSC_FALSE)); /* every other view is the parent's */
   PetscCall(CheckView(A, PETSC_VIEWER_DEFAULT, "layout", PETSC_FALSE));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
   PetscCall(CheckReport("information"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By what rule the layout was chosen */
+static PetscErrorCode TestRule(void)
+{
+  Mat          A, R;
+  MatAIJTCInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFromPattern(&banded, NULL, &A));
+  PetscCall(MatFromPattern(&banded, MATAIJ, &R));
+  PetscCall(CheckMult(A, R, "bands"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)(info.common_offsets && info.long_row == 256 && info.short_row == 128), "bands: classes %" PetscInt_FMT " %" PetscInt_FMT, info.long_row, info.short_row));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "rows share their offsets: yes (stencil rule)", PETSC_TRUE));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(MatFromPattern(&empty, NULL, &A));
+  PetscCall(MatFromPattern(&empty, MATAIJ, &R));
+  PetscCall(CheckMult(A, R, "empty"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)(!info.common_offsets && !info.block_size), "empty: a rule"));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "rows share their offsets: no nonzeros", PETSC_TRUE));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(CheckReport("rule"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -535,6 +572,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(TestInfo());
+  PetscCall(TestRule());
   PetscCall(TestSettings());
   PetscCall(TestForms());
   PetscCall(TestCompress());

@@ -363,7 +363,9 @@ inline const std::vector<AIJTCCompress> &Compressions()
 
 inline AIJTCParams WithBlockSize(AIJTCParams params, const Csr &A)
 {
-  if (params.bs == PETSC_DECIDE && AIJTCBlockSize_Host(A.m, A.i.data(), A.j.data(), &params.bs, nullptr) != PETSC_SUCCESS) params.bs = -1;
+  PetscBool common;
+
+  if (params.bs == PETSC_DECIDE && AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &params.bs, &common, nullptr) != PETSC_SUCCESS) params.bs = -1;
   return params;
 }
 

@@ -7,9 +7,10 @@ AIJTCParams Resolved(const Csr &A, AIJTCCompress compress)
 {
   AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress};
   PetscInt    bs     = 1;
+  PetscBool   common = PETSC_TRUE;
 
-  EXPECT_EQ(AIJTCBlockSize_Host(A.m, A.i.data(), A.j.data(), &bs, nullptr), PETSC_SUCCESS);
-  EXPECT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], bs, &params), PETSC_SUCCESS);
+  EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, nullptr), PETSC_SUCCESS);
+  EXPECT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], bs, common, &params), PETSC_SUCCESS);
   return params;
 }
 
@@ -83,16 +84,18 @@ TEST_P(Build, HasTheBytesOfTheHostBuild)
   }
 }
 
-TEST_P(Build, BlockSizeIsTheHosts)
+TEST_P(Build, ProbeIsTheHosts)
 {
 #if PetscDefined(HAVE_CUDA)
   const Csr       A = GetParam().make();
   Array<PetscInt> i(true, A.i), j(true, A.j);
   PetscInt        host = 0, device = 0;
+  PetscBool       host_common = PETSC_FALSE, device_common = PETSC_FALSE;
 
-  ASSERT_EQ(AIJTCBlockSize_Host(A.m, A.i.data(), A.j.data(), &host, nullptr), PETSC_SUCCESS);
-  ASSERT_EQ(AIJTCBlockSize_CUDA(A.m, i, j, &device, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &host, &host_common, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &device, &device_common, nullptr), PETSC_SUCCESS);
   EXPECT_EQ(device, host);
+  EXPECT_EQ(device_common, host_common);
 #endif
 }
 

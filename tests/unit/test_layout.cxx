@@ -1,6 +1,6 @@
 /*
    Layouts: every slice is decoded here from its bytes, slot by slot, and compared with the matrix; then its form is compared with the form that the rules of aijtclayout.h give, worked out
-   here from the matrix with sets and maps. Device builds must give the bytes of host builds. Then: block sizes, parameters, wrong input, failure of memory.
+   here from the matrix with sets and maps. Device builds must give the bytes of host builds. Then: block sizes and common offsets, parameters, wrong input, failure of memory.
 */
 #include "layouts.h"
 #include <map>
@@ -643,15 +643,16 @@ TEST(LayoutForms, HolesDoNotCountForTheDictionary)
   }
 }
 
-struct BlockCase {
+struct ProbeCase {
   const char *name;
   Csr (*make)();
   PetscInt bs;
+  bool     common;
 };
 
-void PrintTo(const BlockCase &block_case, std::ostream *out)
+void PrintTo(const ProbeCase &probe_case, std::ostream *out)
 {
-  *out << block_case.name;
+  *out << probe_case.name;
 }
 
 /* `bad` of `groups` pairs of rows differ in their last column */
@@ -684,62 +685,151 @@ Csr SparsePairs(PetscInt groups, PetscInt bad)
   return A;
 }
 
+/* Groups of 32 rows, each tridiagonal, or of three entries anywhere, or empty, as `kind` says: '3', '?', '0'. A last group of fewer rows where `rest` is not 0 */
+Csr Groups(PetscInt groups, char (*kind)(PetscInt group), PetscInt rest = 0)
+{
+  std::mt19937 random(20261123);
+  Csr          A;
+
+  A.m = 32 * groups + rest;
+  A.n = A.m + 1000;
+  for (PetscInt r = 0; r < A.m; r++) {
+    const char     k     = kind(r / 32);
+    const PetscInt first = k == '3' ? r : (PetscInt)(random() % (A.m + 900));
+
+    for (PetscInt e = 0; e < 3 && k != '0'; e++) A.j.push_back(first + (k == '3' ? 1 : 40) * e);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+/* `kinds` of offset in turn, one entry a row */
+Csr InTurn(PetscInt m, PetscInt kinds)
+{
+  Csr A;
+
+  A.m = m;
+  A.n = m + 10 * kinds;
+  for (PetscInt r = 0; r < m; r++) {
+    A.j.push_back(r + 10 * (r % kinds));
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+/* Is it one of the 64 groups of 100 that are looked into? */
+bool SampledOf100(PetscInt group)
+{
+  for (PetscInt k = 0; k < 64; k++)
+    if (k * 100 / 64 == group) return true;
+  return false;
+}
+
+Csr Band(PetscInt m, PetscInt width)
+{
+  std::vector<PetscInt> offsets(width);
+
+  std::iota(offsets.begin(), offsets.end(), 0);
+  return Banded(m, m + width, offsets);
+}
+
+Csr Reversed(Csr A)
+{
+  for (PetscInt r = 0; r < A.m; r++) std::reverse(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1]);
+  return A;
+}
+
 /* clang-format off */
-const BlockCase block_cases[] = {
-  {"empty",                 [] { return FromLengths(5, std::vector<PetscInt>(100, 0)); }, 1},
-  {"no_rows",               [] { return FromLengths(5, std::vector<PetscInt>()); },       1},
-  {"diagonal",              [] { return Banded(100, 100, {0}); },                         1},
-  {"scalar",                [] { return TwentySevenPoint(5); },                           1},
-  {"two",                   [] { return Blocks(TwentySevenPoint(5), 2); },                2},
-  {"three",                 [] { return Blocks(TwentySevenPoint(5), 3); },                3},
-  {"five",                  [] { return Blocks(SevenPoint(5), 5); },                      5},
-  {"seven",                 [] { return Blocks(SevenPoint(5), 7); },                      7},
-  {"eight",                 [] { return Blocks(SevenPoint(5), 8); },                      8},
-  {"nine_in_threes", [] { return Blocks(SevenPoint(5), 9); }, 3},
-  {"eleven_is_too_many", [] { return Blocks(SevenPoint(5), 11); }, 1},
-  {"three_groups",          [] { return Pairs(3, 0); },                                   1},
-  {"four_groups",           [] { return Pairs(4, 0); },                                   2},
-  {"one_bad_in_sixteen",    [] { return Pairs(64, 4); },                                  2},
-  {"more_than_that",        [] { return Pairs(64, 5); },                                  1},
-  {"empty_groups",          [] { return SparsePairs(64, 4); },                            2},
-  {"empty_groups_help_not", [] { return SparsePairs(64, 5); },                            1}
+const ProbeCase probe_cases[] = {
+  {"empty",                 [] { return FromLengths(5, std::vector<PetscInt>(100, 0)); }, 1, true},
+  {"no_rows",               [] { return FromLengths(5, std::vector<PetscInt>()); },       1, true},
+  {"diagonal",              [] { return Banded(100, 100, {0}); },                         1, true},
+  {"scalar",                [] { return TwentySevenPoint(5); },                           1, true},
+  {"two",                   [] { return Blocks(TwentySevenPoint(5), 2); },                2, true},
+  {"three",                 [] { return Blocks(TwentySevenPoint(5), 3); },                3, true},
+  {"five",                  [] { return Blocks(SevenPoint(5), 5); },                      5, true},
+  {"seven",                 [] { return Blocks(SevenPoint(5), 7); },                      7, true},
+  {"eight",                 [] { return Blocks(SevenPoint(5), 8); },                      8, true},
+  {"nine_in_threes",        [] { return Blocks(SevenPoint(5), 9); },                      3, true},
+  {"eleven_is_too_many",    [] { return Blocks(SevenPoint(5), 11); },                     1, true},
+  {"three_groups",          [] { return Pairs(3, 0); },                                   1, true},
+  {"four_groups",           [] { return Pairs(4, 0); },                                   2, true},
+  {"one_bad_in_sixteen",    [] { return Pairs(64, 4); },                                  2, true},
+  {"more_than_that",        [] { return Pairs(64, 5); },                                  1, true},
+  {"empty_groups",          [] { return SparsePairs(64, 4); },                            2, false},
+  {"empty_groups_help_not", [] { return SparsePairs(64, 5); },                            1, false},
+
+  {"seven_point",           [] { return SevenPoint(17); },                                1, true},
+  {"twenty_seven_point",    [] { return TwentySevenPoint(13); },                          1, true},
+  {"three_dof",             [] { return Blocks(TwentySevenPoint(9), 3); },                3, true},
+  {"wide_bands",            [] { return Banded(900, 90000, {0, 7, 300, 70000, 89000}); }, 1, true},
+  {"two_offsets",           [] { return InTurn(32, 2); },                                 1, true}, /* 2 offsets, one entry a row */
+  {"three_offsets",         [] { return InTurn(32, 3); },                                 1, false},
+  {"offsets_of_nodes",      [] { return Blocks(InTurn(10, 2), 3); },                      3, true}, /* 6 offsets, 3 entries; 10 offsets from the rows themselves */
+  {"two_rows_apart",        [] { return Banded(2, 90, {3, 7, 40}); },                     1, true},
+  {"one_row",               [] { return FromLengths(900, {256}); },                       1, true},
+  {"three_rows_anywhere",   [] { return FromLengths(90000, {20, 20, 20}); },              1, false},
+  {"length_256",            [] { return Band(64, 256); },                                 1, true},
+  {"length_257",            [] { return Band(64, 257); },                                 1, false},
+  {"anywhere",              [] { return FromLengths(3000, RandomLengths(3000, 10, 16, 9)); }, 1, false},
+  {"power_law",             [] { return FromLengths(40000, PowerLawLengths(30000, 40000, 13)); }, 1, false},
+  {"unsorted",              [] { return Reversed(SevenPoint(9)); },                       1, false},
+  {"duplicates",            [] { return WithDuplicates(SevenPoint(9)); },                 1, false},
+  {"half_anywhere",         [] { return Groups(64, [](PetscInt g) { return g < 32 ? '3' : '?'; }); }, 1, false},
+  {"sixteen_of_64",         [] { return Groups(64, [](PetscInt g) { return g % 4 ? '3' : '?'; }); }, 1, true},
+  {"seventeen_of_64",       [] { return Groups(64, [](PetscInt g) { return g % 4 && g != 1 ? '3' : '?'; }); }, 1, false},
+  {"one_of_four_not_empty", [] { return Groups(64, [](PetscInt g) { return g % 16 ? '0' : g ? '3' : '?'; }); }, 1, true},
+  {"two_of_four_not_empty", [] { return Groups(64, [](PetscInt g) { return g % 16 ? '0' : g > 16 ? '3' : '?'; }); }, 1, false},
+  {"not_looked_into",       [] { return Groups(192, [](PetscInt g) { return g % 3 ? '?' : '3'; }); }, 1, true},
+  {"looked_into",           [] { return Groups(192, [](PetscInt g) { return g % 3 ? '3' : '?'; }); }, 1, false},
+  {"not_looked_into_uneven", [] { return Groups(100, [](PetscInt g) { return SampledOf100(g) ? '3' : '?'; }); }, 1, true},
+  {"looked_into_uneven",    [] { return Groups(100, [](PetscInt g) { return SampledOf100(g) ? '?' : '3'; }); }, 1, false},
+  {"last_incomplete_group", [] { return Groups(2, [](PetscInt g) { return g < 2 ? '3' : '?'; }, 31); }, 1, true},
 };
 /* clang-format on */
 
-class BlockSize : public ::testing::TestWithParam<BlockCase> { };
+class Probe : public ::testing::TestWithParam<ProbeCase> { };
 
-TEST_P(BlockSize, Host)
+TEST_P(Probe, Host)
 {
-  const Csr A  = GetParam().make();
-  PetscInt  bs = 0;
+  const Csr A      = GetParam().make();
+  PetscInt  bs     = 0;
+  PetscBool common = GetParam().common ? PETSC_FALSE : PETSC_TRUE;
 
-  ASSERT_EQ(AIJTCBlockSize_Host(A.m, A.i.data(), A.j.data(), &bs, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, nullptr), PETSC_SUCCESS);
   EXPECT_EQ(bs, GetParam().bs);
+  EXPECT_EQ((bool)common, GetParam().common);
 }
 
-TEST_P(BlockSize, CUDA)
+TEST_P(Probe, CUDA)
 {
   if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
 #if PetscDefined(HAVE_CUDA)
   const Csr       A = GetParam().make();
   Array<PetscInt> i(true, A.i), j(true, A.j);
-  PetscInt        bs = 0;
+  PetscInt        bs     = 0;
+  PetscBool       common = GetParam().common ? PETSC_FALSE : PETSC_TRUE;
 
-  ASSERT_EQ(AIJTCBlockSize_CUDA(A.m, i, j, &bs, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &bs, &common, nullptr), PETSC_SUCCESS);
   EXPECT_EQ(bs, GetParam().bs);
+  EXPECT_EQ((bool)common, GetParam().common);
 #endif
 }
 
-INSTANTIATE_TEST_SUITE_P(, BlockSize, ::testing::ValuesIn(block_cases), [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(, Probe, ::testing::ValuesIn(probe_cases), [](const auto &info) { return std::string(info.param.name); });
 
 const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE};
 
 TEST(LayoutParams, AreAllDecided)
 {
-  for (PetscInt m : {0, 1, 100, 70000, 300000, 20000000}) {
-    AIJTCParams p = undecided;
+  for (int k = 0; k < 12; k++) {
+    const PetscInt  m      = std::vector<PetscInt>{0, 1, 100, 70000, 300000, 20000000}[k / 2];
+    const PetscBool common = (PetscBool)(k % 2);
+    AIJTCParams     p      = undecided;
 
-    ASSERT_EQ(AIJTCParamsResolve(m, m, 7 * (PetscCount)m, 3, &p), PETSC_SUCCESS);
+    ASSERT_EQ(AIJTCParamsResolve(m, m, 7 * (PetscCount)m, 3, common, &p), PETSC_SUCCESS);
     EXPECT_GE(p.short_max, 0);
     EXPECT_GE(p.long_min, p.short_max);
     EXPECT_GE(p.window, 0);
@@ -774,31 +864,60 @@ TEST(LayoutParams, FollowTheRule)
   for (const auto &c : cases) {
     AIJTCParams p = undecided;
 
-    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, &p), PETSC_SUCCESS);
+    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_TRUE, &p), PETSC_SUCCESS);
     EXPECT_EQ(p.rrows, c.rrows) << c.m << " rows, " << c.nnz << " nonzeros";
     EXPECT_EQ(p.rtile, c.rtile) << c.m << " rows, " << c.nnz << " nonzeros";
     EXPECT_EQ(p.long_min, 256);
     EXPECT_EQ(p.short_max, 128);
     EXPECT_EQ(p.window, 8192);
+    p = undecided;
+    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_FALSE, &p), PETSC_SUCCESS);
+    EXPECT_EQ(Describe(p), Describe({128, 32, 8192, 1, 1, 1, AIJTC_COMPRESS_BOTH})) << c.m << " rows, " << c.nnz << " nonzeros";
   }
 }
 
-TEST(LayoutParams, KeepWhatIsGivenAndAgreeWithIt)
+/* What is given, long_min and short_max, and what comes of it where rows share their offsets and where not */
+TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
 {
-  AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF}, kept = p;
+  const PetscInt some = PETSC_DECIDE;
+  const struct {
+    PetscInt  given[2];
+    PetscBool common;
+    PetscInt  expected[2];
+  } cases[] = {
+    {{10, some},            PETSC_TRUE,  {10, 10}                      },
+    {{10, some},            PETSC_FALSE, {10, 10}                      },
+    {{64, some},            PETSC_TRUE,  {64, 64}                      },
+    {{64, some},            PETSC_FALSE, {64, 32}                      },
+    {{999, some},           PETSC_TRUE,  {999, 128}                    },
+    {{999, some},           PETSC_FALSE, {999, 32}                     },
+    {{some, 40},            PETSC_TRUE,  {256, 40}                     },
+    {{some, 40},            PETSC_FALSE, {128, 40}                     },
+    {{some, 200},           PETSC_TRUE,  {256, 200}                    },
+    {{some, 200},           PETSC_FALSE, {200, 200}                    },
+    {{some, PETSC_INT_MAX}, PETSC_TRUE,  {PETSC_INT_MAX, PETSC_INT_MAX}},
+    {{some, PETSC_INT_MAX}, PETSC_FALSE, {PETSC_INT_MAX, PETSC_INT_MAX}}
+  };
 
-  ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 3, &p), PETSC_SUCCESS);
-  EXPECT_EQ(Describe(p), Describe(kept));
-  p          = undecided;
-  p.long_min = 10;
-  ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, &p), PETSC_SUCCESS);
-  EXPECT_EQ(p.long_min, 10);
-  EXPECT_EQ(p.short_max, 10);
-  p           = undecided;
-  p.short_max = PETSC_INT_MAX;
-  ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, &p), PETSC_SUCCESS);
-  EXPECT_EQ(p.short_max, PETSC_INT_MAX);
-  EXPECT_EQ(p.long_min, PETSC_INT_MAX);
+  for (const auto &c : cases) {
+    AIJTCParams p = undecided;
+
+    p.long_min  = c.given[0];
+    p.short_max = c.given[1];
+    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, c.common, &p), PETSC_SUCCESS);
+    EXPECT_EQ(p.long_min, c.expected[0]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common;
+    EXPECT_EQ(p.short_max, c.expected[1]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common;
+  }
+}
+
+TEST(LayoutParams, KeepWhatIsGiven)
+{
+  for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
+    AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF}, kept = p;
+
+    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 3, common, &p), PETSC_SUCCESS);
+    EXPECT_EQ(Describe(p), Describe(kept));
+  }
 }
 
 bool IsZero(const AIJTCLayout &L)

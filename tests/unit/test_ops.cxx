@@ -22,10 +22,10 @@ using Indices = std::vector<PetscInt>;
 
 constexpr PetscScalar GUARD = -7.25e99;
 
-PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params)
+PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, AIJTCParams *params)
 {
   *params = *(const AIJTCParams *)ctx;
-  return AIJTCParamsResolve(m, n, nnz, bs, params);
+  return AIJTCParamsResolve(m, n, nnz, bs, common, params);
 }
 
 constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH};

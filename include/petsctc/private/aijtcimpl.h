@@ -62,6 +62,7 @@ typedef struct {
   PetscObjectState nonzerostate, state;
   PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
   AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
+  PetscBool        common;      /* its rows share their offsets, by which its parameters were chosen */
   PetscInt         builds, refreshes;
 
   PetscBool    have_dots; /* what MatAIJTCMultDot() works with is complete; it goes with the layout */
@@ -116,7 +117,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCUpdateLayout(Mat, const MatAIJTCClass *, Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCTooLarge(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatAIJTCGetNonzeros(Mat, PetscCount *);
-PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, PetscInt, AIJTCParams *);
+PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, PetscInt, PetscBool, AIJTCParams *);
 
 /* multdot.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);

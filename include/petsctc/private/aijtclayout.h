@@ -59,7 +59,9 @@ enum {
   AIJTC_UNIT        = 32, /* bytes: where slices may start in the streams. A sector, the least that a GPU reads from memory */
   AIJTC_DELTA_ALIGN = 32, /* bytes: where deltas may start, from the slice's start */
   AIJTC_MAX_BS      = 8,
-  AIJTC_MAX_DICT    = 256
+  AIJTC_MAX_DICT    = 256,
+  AIJTC_PROBE       = 64, /* groups of 32 rows that AIJTCProbe looks into */
+  AIJTC_PROBE_ROW   = 256 /* nonzeros: no group with a longer row has common offsets */
 };
 
 typedef enum {
@@ -110,7 +112,7 @@ typedef enum {
   AIJTC_COMPRESS_BOTH    = 3
 } AIJTCCompress;
 
-/* PETSC_DECIDE (AIJTC_COMPRESS_DECIDE) in a member: chosen from sizes by AIJTCParamsResolve() */
+/* PETSC_DECIDE (AIJTC_COMPRESS_DECIDE) in a member: chosen by AIJTCParamsResolve() */
 typedef struct {
   PetscInt      long_min;     /* a row with more nonzeros is long */
   PetscInt      short_max;    /* a row with at most so many is short: 0 puts every row into tiles, PETSC_INT_MAX none. long_min >= short_max */
@@ -153,13 +155,19 @@ static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
   return layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nslices[AIJTC_ROWS];
 }
 
-/* Replaces every PETSC_DECIDE in params; bs as AIJTCBlockSize found it. docs/layout.md has the rule. */
-PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params);
+/* Replaces every PETSC_DECIDE in params; bs and common as AIJTCProbe found them. docs/layout.md has the rule. */
+PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, AIJTCParams *params);
 
-/* The largest b from 2 to AIJTC_MAX_BS such that at least 4 groups of b consecutive rows (from row 0; groups of b empty rows and a last incomplete group not counted) count and in at least
-   15/16 of those all rows have the same number of nonzeros, the same first and the same last column, as they are stored; 1 if there is none. Arrays live on host / device. */
-PETSC_INTERN PetscErrorCode AIJTCBlockSize_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCBlockSize_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscTCStream stream);
+/* What the choice of parameters must know of the rows. Arrays live on host / device.
+
+   bs: the largest b from 2 to AIJTC_MAX_BS such that at least 4 groups of b consecutive rows (from row 0; groups of b empty rows and a last incomplete group not counted) count and in at least
+   15/16 of those all rows have the same number of nonzeros, the same first and the same last column, as they are stored; 1 if there is none.
+
+   common: do rows share their offsets from the diagonal, as those of a stencil on a grid do? Looked at are G = min(AIJTC_PROBE, m / 32) groups of 32 consecutive rows, group g from row
+   32 floor(g (m / 32) / G) on, or all rows if they are fewer than 32. A group with nonzeros has common offsets if its rows ascend strictly, its longest row has L <= AIJTC_PROBE_ROW entries, and
+   there are at most 2 L distinct column - ref, ref being the row rounded down to a multiple of bs. True if at least 3/4 of the groups with nonzeros do, so without such groups too. */
+PETSC_INTERN PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscTCStream stream);
 
 /* Builds a layout from CSR arrays in its own memory space (i[m + 1], i[0] = 0, j and a of i[m]; j need not be sorted). params resolved. On failure `layout` holds nothing.
 

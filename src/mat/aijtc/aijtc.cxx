@@ -289,7 +289,7 @@ PetscErrorCode MatAIJTCGetCompress(Mat A, MatAIJTCCompressType *compress)
   Level: advanced
 
   Notes:
-  `PETSC_DECIDE`, the default of all three, chooses by the sizes of the matrix; `MatAIJTCGetInfo()` tells what was chosen.
+  `PETSC_DECIDE`, the default of all three, chooses by whether the rows of the matrix share their offsets; `MatAIJTCGetInfo()` tells what was chosen.
 
   The layout is built again at the next product. A small window keeps rows that share entries of x near each other, a large one brings rows of equal length together.
 
@@ -360,7 +360,7 @@ PetscErrorCode MatAIJTCGetRowClasses(Mat A, PetscInt *long_row, PetscInt *short_
   Level: developer
 
   Note:
-  `PETSC_DECIDE`, the default of both, chooses by the sizes of the matrix. The layout is built again at the next product.
+  `PETSC_DECIDE`, the default of both, chooses by the sizes of the matrix and by whether its rows share their offsets. The layout is built again at the next product.
 
 .seealso: `MATAIJTC`, `MatAIJTCGetRowGroups()`, `MatAIJTCSetRowClasses()`, `MatAIJTCGetInfo()`
 @*/
@@ -550,7 +550,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
 .  -mat_aijtc_form (auto|tile|row)              - how rows are dealt out to lanes: by length (the default), all in tiles, each to a lane
 .  -mat_aijtc_compress (auto|off|pattern|value) - what is compressed, without loss: pattern and values (the default), nothing, or one of them
 .  -mat_aijtc_mma (tensor|core)                 - Tensor Cores (the default) or CUDA cores for tiles and long rows
-.  -mat_aijtc_long_row n                        - rows with more nonzeros are long (by default chosen by size, as the next four)
+.  -mat_aijtc_long_row n                        - rows with more nonzeros are long (by default chosen for the matrix, as the next four)
 .  -mat_aijtc_short_row n                       - rows with at most so many nonzeros are short
 .  -mat_aijtc_sort_window n                     - rows sorted by length together (0 for all)
 .  -mat_aijtc_rows_per_lane (1|2|4)             - short rows that a lane multiplies at once

@@ -71,12 +71,13 @@ static PetscErrorCode MatAIJTCAddInfo(const MatAIJTCClass *c, const Mat_AIJTC *t
   info->bytes_values += l->nvalue;
   info->bytes_read += AIJTCLayoutBytes(l) - (PetscCount)((l->m + 1) * sizeof(*l->start));
   if (!info->block_size) {
-    info->long_row      = l->params.long_min;
-    info->short_row     = l->params.short_max;
-    info->sort_window   = l->params.window;
-    info->rows_per_lane = l->params.rrows;
-    info->tile_groups   = l->params.rtile;
-    info->block_size    = l->params.bs;
+    info->long_row       = l->params.long_min;
+    info->short_row      = l->params.short_max;
+    info->sort_window    = l->params.window;
+    info->rows_per_lane  = l->params.rrows;
+    info->tile_groups    = l->params.rtile;
+    info->block_size     = l->params.bs;
+    info->common_offsets = tc->common;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -144,6 +145,7 @@ static PetscErrorCode MatAIJTCSumInfo(Mat A, MatAIJTCInfo *info)
 /* What was chosen, and against which bounds */
 static PetscErrorCode MatAIJTCViewLayout(const MatAIJTCClass *c, const MatAIJTCSettings *s, const MatAIJTCInfo *i, PetscViewer viewer)
 {
+  const char *rule = !i->block_size ? "no nonzeros" : i->common_offsets ? "yes (stencil rule)" : "no (rule for unstructured matrices)";
   const char *vary = i->values_vary ? "; values are stored as they are since new ones did not fit" : "";
 
   PetscFunctionBegin;
@@ -151,6 +153,7 @@ static PetscErrorCode MatAIJTCViewLayout(const MatAIJTCClass *c, const MatAIJTCS
                                    c->mpi ? " (of both blocks)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "    form=%s: a row of at most %" PetscInt_FMT " nonzeros takes a lane, of more than %" PetscInt_FMT " is cut into pieces, others go into tiles; sorting window=%" PetscInt_FMT "\n",
                                    MatAIJTCFormTypes[s->form], i->short_row, i->long_row, i->sort_window));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "    rows share their offsets: %s\n", rule));
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "    slices: pieces=%" PetscCount_FMT ", tiles=%" PetscCount_FMT ", rows=%" PetscCount_FMT " (of consecutive rows=%" PetscCount_FMT "); rows per lane=%" PetscInt_FMT ", tile groups=%" PetscInt_FMT
                                    ", block size=%" PetscInt_FMT "\n",

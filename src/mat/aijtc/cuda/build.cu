@@ -78,7 +78,7 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   Units         *unit;
 
   PetscFunctionBegin;
-  PetscCall(AIJTCParamsResolve(layout->m, layout->n, 0, 1, &layout->params)); /* checks them */
+  PetscCall(AIJTCParamsResolve(layout->m, layout->n, 0, 1, PETSC_TRUE, &layout->params)); /* checks them */
   PetscCall(DeviceMalloc((PetscCount)layout->m + 1, &layout->start));
   if (!layout->m) {
     PetscCallCUDA(cudaMemsetAsync(layout->start, 0, sizeof(*layout->start), stream));

@@ -121,6 +121,7 @@ PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[],
   Scratch<PetscInt>    ti, tj;
   Scratch<PetscScalar> ta;
   PetscInt             bs;
+  PetscBool            common;
 
   PetscFunctionBegin;
   PetscCall(ti.allocate((size_t)n + 1, stream));
@@ -129,8 +130,8 @@ PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[],
   PetscCall(AllocatePermutation(nnz, perm));
   PetscCall(AIJTCCsrTranspose_CUDA(m, n, nnz, i, j, ti, tj, *perm, stream));
   PetscCall(Permute(nnz, *perm, a, ta, stream));
-  PetscCall(AIJTCBlockSize_CUDA(n, ti, tj, &bs, stream));
-  PetscCall((*choose)(ctx, n, m, nnz, bs, &params));
+  PetscCall(AIJTCProbe_CUDA(n, ti, tj, &bs, &common, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, bs, common, &params));
   PetscCall(AIJTCLayoutBuild_CUDA(n, m, ti, tj, ta, &params, layout, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

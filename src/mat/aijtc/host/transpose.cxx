@@ -44,14 +44,15 @@ PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz,
   std::vector<PetscInt> ti((size_t)n + 1), tj(nnz);
   AIJTCParams           params;
   PetscInt              bs;
+  PetscBool             common;
   PetscErrorCode        ierr;
 
   PetscFunctionBegin;
   *layout = {};
   PetscCall(PetscMalloc1(nnz, perm));
   PetscCall(AIJTCCsrTranspose_Host(m, n, nnz, i, j, ti.data(), tj.data(), *perm, stream));
-  PetscCall(AIJTCBlockSize_Host(n, ti.data(), tj.data(), &bs, stream));
-  PetscCall((*choose)(ctx, n, m, nnz, bs, &params));
+  PetscCall(AIJTCProbe_Host(n, ti.data(), tj.data(), &bs, &common, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, bs, common, &params));
   ierr = AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream);
   if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_Host(layout, perm);
   PetscCall(ierr);

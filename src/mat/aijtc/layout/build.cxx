@@ -101,7 +101,7 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
   PetscFunctionBegin;
   PetscCall(CheckInput(m, layout->n, i, j, a));
   layout->nnz = m ? i[m] : 0;
-  PetscCall(AIJTCParamsResolve(m, layout->n, layout->nnz, 1, &layout->params)); /* checks them */
+  PetscCall(AIJTCParamsResolve(m, layout->n, layout->nnz, 1, PETSC_TRUE, &layout->params)); /* checks them */
   PetscCall(PetscCalloc1((PetscCount)m + 1, &layout->start));
   if (m) std::copy(i, i + m + 1, layout->start);
   PetscCall(AIJTCLayoutPlanRows_Host(layout));

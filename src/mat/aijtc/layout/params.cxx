@@ -1,7 +1,6 @@
 /*
    Method
-     Parameters of a layout chosen from sizes, and the block size found by comparing the rows of would-be nodes. A block size that fails is given up as soon as too many groups
-     differ, so that a matrix without blocks costs a few rows for each candidate, and one with blocks one pass over the row ends.
+     Parameters of a layout chosen from sizes and from whether rows share their offsets.
 */
 #include "layoutbuild.h"
 #include <algorithm>
@@ -9,7 +8,8 @@
 namespace
 {
 /* docs/layout.md has the rule */
-constexpr PetscInt WINDOW = 8192, LONG_MIN_LENGTH = 256, SHORT_MAX_LENGTH = 128;
+constexpr PetscInt WINDOW          = 8192;
+constexpr PetscInt LONG_MIN_COMMON = 256, SHORT_MAX_COMMON = 128, LONG_MIN_OTHER = 128, SHORT_MAX_OTHER = 32; /* lengths */
 constexpr PetscInt ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_FOUR_TILES = 65536;
 constexpr PetscInt LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_FOUR_TILES = 32; /* mean, at most */
 
@@ -37,56 +37,23 @@ PetscErrorCode CheckParams(const AIJTCParams *params)
   PetscCheck(params->compress >= AIJTC_COMPRESS_OFF && params->compress <= AIJTC_COMPRESS_BOTH, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Compression %d is none of off (0), pattern (1), value (2), both (3)", (int)params->compress);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-/* Do rows r .. r + b - 1 look like those of one node? */
-bool IsNode(const PetscInt i[], const PetscInt j[], PetscInt r, PetscInt b)
-{
-  const PetscInt length = i[r + 1] - i[r];
-
-  for (PetscInt k = r + 1; k < r + b; k++) {
-    if (i[k + 1] - i[k] != length) return false;
-    if (length && (j[i[k]] != j[i[r]] || j[i[k + 1] - 1] != j[i[r + 1] - 1])) return false;
-  }
-  return true;
-}
-
-bool HasBlocks(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt b)
-{
-  const PetscCount groups  = m / b;
-  PetscCount       counted = 0, bad = 0;
-
-  for (PetscCount g = 0; g < groups; g++) {
-    const PetscInt r = (PetscInt)(g * b);
-
-    if (i[r] == i[r + b]) continue;
-    counted++;
-    if (!IsNode(i, j, r, b) && 16 * ++bad > groups) return false;
-  }
-  return counted >= 4 && 16 * bad <= counted;
-}
 } // namespace
 
-PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, AIJTCParams *params)
+PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, AIJTCParams *params)
 {
+  const PetscInt long_min = common ? LONG_MIN_COMMON : LONG_MIN_OTHER, short_max = common ? SHORT_MAX_COMMON : SHORT_MAX_OTHER;
+
   PetscFunctionBegin;
   PetscCheck(m >= 0 && n >= 0 && nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix of %" PetscInt_FMT " x %" PetscInt_FMT " with %" PetscCount_FMT " nonzeros: sizes must not be negative", m, n, nnz);
   PetscCheck(m <= PETSC_INT32_MAX && n <= PETSC_INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Matrix of %" PetscInt_FMT " x %" PetscInt_FMT " on one process: MATAIJTC counts rows and columns up to %d; use more processes", m, n,
              (int)PETSC_INT32_MAX);
-  if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? SHORT_MAX_LENGTH : std::min(SHORT_MAX_LENGTH, params->long_min);
-  if (params->long_min == PETSC_DECIDE) params->long_min = std::max(LONG_MIN_LENGTH, params->short_max);
+  if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? short_max : std::min(short_max, params->long_min);
+  if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = WINDOW;
-  if (params->rrows == PETSC_DECIDE) params->rrows = RowGroups(m, nnz);
-  if (params->rtile == PETSC_DECIDE) params->rtile = Tiles(m, nnz);
+  if (params->rrows == PETSC_DECIDE) params->rrows = common ? RowGroups(m, nnz) : 1;
+  if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
   if (params->bs == PETSC_DECIDE) params->bs = bs;
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
   PetscCall(CheckParams(params));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode AIJTCBlockSize_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PETSC_UNUSED PetscTCStream stream)
-{
-  PetscFunctionBegin;
-  *bs = AIJTC_MAX_BS;
-  while (*bs > 1 && !HasBlocks(m, i, j, *bs)) --*bs;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
