@@ -136,7 +136,7 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
 {
   using namespace aijtcbuild;
   constexpr int  blocks_per_processor = 8;
-  const unsigned groups               = (unsigned)PetscMin(PetscMax(m / AIJTC_LANES, 1), AIJTC_PROBE);
+  const unsigned groups               = (unsigned)PetscMin(PetscMax(m / AIJTC_LANES, 1), (PetscInt)AIJTC_PROBE);
   Scratch        scratch(stream);
   int            device, processors;
   ProbeCounts   *found, counts;
