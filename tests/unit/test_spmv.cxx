@@ -43,6 +43,21 @@ public:
     return in_place ? dy.Values() : dz.Values();
   }
 
+  /* `length` products, all asked for before the first is waited for; length is even */
+  Vector Chain(const Vector &x, int length)
+  {
+    Array<PetscScalar> x0(layout.cuda, x), x1(layout.cuda, Vector(layout.m, NAN));
+    PetscScalar       *from = x0, *to = x1;
+
+    for (int k = 0; k < length; k++, std::swap(from, to)) {
+      if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_Host(&layout, tensor_, from, nullptr, to, nullptr), PETSC_SUCCESS); }
+#if PetscDefined(HAVE_CUDA)
+      if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_CUDA(&layout, tensor_, from, nullptr, to, nullptr), PETSC_SUCCESS); }
+#endif
+    }
+    return x0.Values();
+  }
+
 private:
   PetscBool tensor_;
 };
@@ -255,6 +270,20 @@ TEST_P(Spmv, InfInTheMatrixReachesOnlyItsRow)
       if (r == infected) ASSERT_FALSE(std::isfinite(z[r]));
       else ASSERT_NO_FATAL_FAILURE(ExpectRow(B, x, nullptr, z, r));
     }
+  });
+}
+
+/* Products behind one another, each of the vector that the one before it makes: launches that overlap must not see what a vector was before. What grows beyond the range of numbers is Inf or NaN in both */
+TEST_P(Spmv, ChainsGiveTheBitsOfSingleProducts)
+{
+  ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
+    if (A.m != A.n) return;
+    Product product(GetParam(), A, params);
+    Vector  x = RandomVector(A.n, 8);
+
+    const Vector chained = product.Chain(x, 24);
+    for (int k = 0; k < 24; k++) x = product.Mult(x);
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(x, chained));
   });
 }
 

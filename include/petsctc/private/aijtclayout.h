@@ -203,7 +203,7 @@ PETSC_INTERN PetscErrorCode AIJTCLayoutMult_CUDA(const AIJTCLayout *layout, Pets
 /* Work of products with dot products of one layout. Host: none */
 typedef struct {
   PetscBool    cuda;
-  unsigned     tiles, sums, rows; /* CUDA: blocks of the launches: tiles and pieces, sums of pieces, rows */
+  unsigned     tiles, rows, sums; /* CUDA: blocks of the launches, in their order: tiles and pieces, rows, sums of pieces */
   PetscScalar *partial;           /* CUDA */
   unsigned    *arrived;           /* CUDA: zero between products */
 } AIJTCDotWork;

@@ -1,8 +1,7 @@
 /*
    Method
-     z = A x or z = y + A x: at most one launch for ROWS slices, one for TILE and LONG slices together, and a tiny one that adds the pieces of long rows if one has more than one. A kind that the matrix
-     does not have is not launched. Nothing waits for the device,
-     and each launch may start while the one before it ends (mult.cuh).
+     z = A x or z = y + A x: one launch for TILE and LONG slices, one for ROWS slices, or one for all where there are both and a row or a tile a warp (rrows = rtile = 1); then a tiny one that adds the
+     pieces of long rows if one has more than one. A kind that the matrix does not have is not launched. Nothing waits for the device, and each launch may start while the one before it ends (mult.cuh).
 
    Layout
      include/petsctc/private/aijtclayout.h
@@ -18,13 +17,18 @@
 
 namespace
 {
-PetscErrorCode Launch(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], DotView dots, unsigned tileblocks, PetscTCStream stream)
+PetscErrorCode Launch(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], DotView dots, const AIJTCDotWork *work, PetscTCStream stream)
 {
   PetscFunctionBegin;
   PetscCheck(layout->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout lives in host memory: use AIJTCLayoutMult_Host()");
-  PetscCall(AIJTCLayoutMultTiles_CUDA(layout, tensor, x, y, z, dots, stream));
-  dots.first = tileblocks;
-  PetscCall(AIJTCLayoutMultRows_CUDA(layout, x, y, z, dots, stream));
+  if (AIJTCIsMixed(*layout)) PetscCall(AIJTCLayoutMultMixed_CUDA(layout, tensor, x, y, z, dots, stream));
+  else {
+    PetscCall(AIJTCLayoutMultTiles_CUDA(layout, tensor, x, y, z, dots, stream));
+    if (work) dots.first = work->tiles;
+    PetscCall(AIJTCLayoutMultRows_CUDA(layout, x, y, z, dots, stream));
+  }
+  if (work) dots.first = work->tiles + work->rows;
+  PetscCall(AIJTCLayoutSumPieces_CUDA(layout, y, z, dots, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -32,7 +36,7 @@ PetscErrorCode Launch(const AIJTCLayout *layout, PetscBool tensor, const PetscSc
 PetscErrorCode AIJTCLayoutMult_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], PetscTCStream stream)
 {
   PetscFunctionBegin;
-  PetscCall(Launch(layout, tensor, x, y, z, DotView{}, 0, stream));
+  PetscCall(Launch(layout, tensor, x, y, z, DotView{}, NULL, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -43,7 +47,7 @@ PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tens
   PetscFunctionBegin;
   PetscCheck(work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space is not of AIJTCDotWorkCreate_CUDA()");
   if (!dots.blocks) PetscCallCUDA(cudaMemsetAsync(result, 0, 2 * sizeof(*result), stream));
-  PetscCall(Launch(layout, tensor, x, NULL, z, dots, work->tiles + work->sums, stream));
+  PetscCall(Launch(layout, tensor, x, NULL, z, dots, work, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -56,7 +60,7 @@ PetscErrorCode AIJTCDotWorkCreate_CUDA(const AIJTCLayout *layout, AIJTCDotWork *
   work->cuda  = PETSC_TRUE;
   work->tiles = AIJTCBlocksOf(layout->nslices[AIJTC_LONG]) + AIJTCBlocksOf(layout->nslices[AIJTC_TILE]);
   work->sums  = AIJTCHasPieces(*layout) ? AIJTCBlocksOf(layout->nlong) : 0;
-  work->rows  = AIJTCBlocksOf(layout->nslices[AIJTC_ROWS]);
+  work->rows  = AIJTCIsMixed(*layout) ? AIJTCBlocksOf(layout->nslices[AIJTC_ROWS]) : AIJTCRowsBlocks(*layout);
   blocks      = work->tiles + work->sums + work->rows;
   groups      = blocks / AIJTC_DOT_GROUP + 1;
   PetscCall(aijtcbuild::DeviceMalloc(2 * ((PetscCount)blocks + groups), &work->partial));

@@ -50,5 +50,16 @@ PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One launch for all slices: where there are both kinds, and rrows = rtile = 1 */
+static inline bool AIJTCIsMixed(const AIJTCLayout &A)
+{
+  return A.nslices[AIJTC_ROWS] && A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE] && A.params.rrows == 1 && A.params.rtile == 1;
+}
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultMixed_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
+
+/* Blocks of the launch below */
+unsigned                    AIJTCRowsBlocks(const AIJTCLayout &A);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
+/* The sums of long rows from those of their pieces, behind both */
+PETSC_INTERN PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);

@@ -30,28 +30,35 @@ struct DotView {
   unsigned           first, blocks; /* number of this launch's first block; blocks of all launches */
 };
 
+/* A thread's sums stay in shared memory while it works on slices: registers are what limits a product */
 class RowDots {
 public:
-  __device__ __forceinline__ explicit RowDots(const PetscScalar *w) : w_(w) { }
+  __device__ __forceinline__ explicit RowDots(const DotView &dots) : dots_(dots)
+  {
+    if (dots_.w) own(0) = own(1) = 0.0;
+  }
 
   /* Row `row` of z has been stored */
-  __device__ __forceinline__ void add(PetscInt row, PetscScalar z)
+  __device__ __forceinline__ void add(PetscInt row, PetscScalar z) const
   {
-    if (!w_) return;
-    wz_ = fma(w_[row], z, wz_);
-    zz_ = fma(z, z, zz_);
+    if (!dots_.w) return;
+    own(0) = fma(dots_.w[row], z, own(0));
+    own(1) = fma(z, z, own(1));
   }
 
   /* By all threads of the block, after their last add() */
-  __device__ __forceinline__ void finish(const DotView &dots)
+  __device__ __forceinline__ void finish()
   {
     __shared__ PetscScalar sum[2 * AIJTC_WARPS];
     __shared__ bool        last;
 
-    if (!w_) return;
+    if (!dots_.w) return;
+    const DotView &dots  = dots_;
     const unsigned block = dots.first + blockIdx.x, group = block / AIJTC_DOT_GROUP, groups = (dots.blocks - 1) / AIJTC_DOT_GROUP + 1;
     const unsigned members = min((unsigned)AIJTC_DOT_GROUP, dots.blocks - group * AIJTC_DOT_GROUP);
 
+    wz_ = own(0);
+    zz_ = own(1);
     if (!leave(dots.partial + 2 * block, dots.arrived + 1 + group, members, sum, &last)) return;
     wz_ = zz_ = 0.0;
     if (threadIdx.x < members) gather(dots.partial + 2 * (size_t)(group * AIJTC_DOT_GROUP + threadIdx.x));
@@ -66,6 +73,12 @@ public:
   }
 
 private:
+  __device__ __forceinline__ PetscScalar &own(int k) const
+  {
+    __shared__ PetscScalar sums[2][AIJTC_DOT_GROUP];
+
+    return sums[k][threadIdx.x];
+  }
   __device__ __forceinline__ void gather(const PetscScalar *from)
   {
     wz_ += __ldcg(from);
@@ -111,6 +124,6 @@ private:
     return *last;
   }
 
-  const PetscScalar *w_;
-  PetscScalar        wz_ = 0.0, zz_ = 0.0;
+  const DotView &dots_;
+  PetscScalar    wz_, zz_;
 };

@@ -1,33 +1,104 @@
-/* Launches the product of ROWS slices. Method, memory traffic: mult_rows.cuh */
+/*
+   Launches the product of ROWS slices. Method, memory traffic: mult_rows.cuh
+
+   Order of the slices. On a grid of planes, rows one plane apart read the same x (layout->stride). A block of a large matrix therefore takes slices of the same place in `deep` planes, one after the
+   other: what it has loaded for one plane it finds in L1 for the next two. A chunk of `deep` planes is dealt to `groups` blocks side by side.
+*/
 #include "mult.cuh"
 #include "mult_rows.cuh"
 
 namespace
 {
-constexpr int ROWS_BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
+constexpr int CONSTANT_BLOCKS = 8;
+constexpr int ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 registers */
+
+struct SliceOrder {
+  PetscInt begin, end;   /* slices */
+  unsigned groups, deep; /* groups of AIJTC_WARPS slices in a plane; planes of a chunk */
+
+  /* The k-th slice of this warp */
+  __device__ __forceinline__ PetscInt operator()(unsigned k) const
+  {
+    const unsigned chunk = blockIdx.x / groups, group = blockIdx.x % groups;
+
+    return begin + (PetscInt)(AIJTC_WARPS * ((chunk * deep + k) * groups + group) + threadIdx.x / AIJTC_LANES);
+  }
+  unsigned blocks() const { return (AIJTCBlocksOf(end - begin) - 1) / (groups * deep) * groups + groups; }
+};
+
+SliceOrder OrderOf(const AIJTCLayout &A)
+{
+  constexpr PetscInt chunk_slices = 132 * AIJTC_WARPS * ROWS_BLOCKS; /* so many are under way at once; a constant, so that sums do not depend on the device */
+  const PetscInt     begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE], slices = A.nslices[AIJTC_ROWS], plane = A.stride / (AIJTC_LANES * A.params.rrows);
+  SliceOrder         order = {begin, begin + slices, AIJTCBlocksOf(slices), 1};
+
+#ifdef AIJTC_TUNE
+  const char    *e;
+  const PetscInt plane2 = (e = getenv("T_STRIDE")) ? atoi(e) / (AIJTC_LANES * A.params.rrows) : plane;
+
+  if ((e = getenv("T_PLAIN"))) {
+    order.deep   = atoi(e);
+    order.groups = (order.groups - 1) / order.deep + 1;
+  } else if (plane2 >= AIJTC_WARPS && (e = getenv("T_DEEP"))) {
+    order.groups = (plane2 + AIJTC_WARPS / 2) / AIJTC_WARPS;
+    order.deep   = atoi(e);
+  }
+  return order;
+#endif
+  if (plane >= AIJTC_WARPS && A.nconsecutive == slices && slices >= 4 * chunk_slices) {
+    order.groups = (unsigned)((plane + AIJTC_WARPS / 2) / AIJTC_WARPS);
+    order.deep   = 8;
+  }
+  return order;
+}
 
 template <int R>
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, ROWS_BLOCKS)
-  RowsKernel(const __grid_constant__ LayoutView A, PetscInt begin, PetscInt end, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+  RowsKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  LetNextLaunchStart();
-  const PetscInt slice = begin + (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES);
-  RowDots        dots(w.w);
+  RowDots dots(w);
 
-  if (slice < end) RowsSlice<R, RowsBatch<R>, RowsBatch<R>>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
-  dots.finish(w);
+  LetNextLaunchStart();
+  for (unsigned k = 0; k < order.deep; k++) {
+    const PetscInt slice = order(k);
+
+    if (slice < order.end) RowsSlice<R, RowsBatch<R>, RowsBatch<R>>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+  }
+  dots.finish();
+}
+
+template <int R>
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, CONSTANT_BLOCKS)
+  ConstantRowsKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+{
+  RowDots dots(w);
+
+  LetNextLaunchStart();
+  ConstantRows<R, ConstantRowsBatch<R>>(A, order, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+  dots.finish();
 }
 
 template <int R>
 PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  const PetscInt begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE], slices = A.nslices[AIJTC_ROWS];
+  const SliceOrder order = OrderOf(A);
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(RowsKernel<R>, AIJTCBlocksOf(slices), stream, AIJTCLayoutView(A), begin, begin + slices, A.m, x, y, z, dots));
+#ifdef AIJTC_TUNE
+  if (getenv("T_CONST")) {
+    PetscCall(LaunchOverlapping(ConstantRowsKernel<R>, order.blocks(), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(LaunchOverlapping(RowsKernel<R>, order.blocks(), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
+
+unsigned AIJTCRowsBlocks(const AIJTCLayout &A)
+{
+  return A.nslices[AIJTC_ROWS] ? OrderOf(A).blocks() : 0;
+}
 
 PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {

@@ -4,7 +4,7 @@
      end lane l holds the sum of the slice's row l, so rid is read and z written by one instruction each.
 
      LONG slices, in the same launch: one warp a piece of up to 32 slots (1024 nonzeros) of a row. Where every long row is one piece the warp stores the row's result; otherwise it leaves the piece's sum in
-     `partial` and LongSumsKernel, launched behind it, adds the pieces of each row: lane l those of number l, l + 32, .., then the lanes. No atomics.
+     `partial` and LongSumsKernel, launched behind all others, adds the pieces of each row: lane l those of number l, l + 32, .., then the lanes. No atomics.
 
    Memory traffic
      See slots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, R = 4, no compression: 86 MB of entries + 7 MB of slots and masks + 21 MB = 114 MB,
@@ -15,7 +15,7 @@
      Lu, Liu, DASP, SC'23
 */
 #include "mult.cuh"
-#include "mult_dot.cuh"
+#include "mult_rows.cuh"
 #include "sums.cuh"
 
 namespace
@@ -24,7 +24,7 @@ template <int R>
 constexpr int TileBatch = R == 4 ? 2 : 8;
 
 template <class Sums, int R>
-__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, RowDots &dots)
+__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
 {
   const SliceView s   = LoadSlice<R>(A, slice, 1);
   const int       row = lane < AIJTC_TILE_ROWS * R ? __ldg(A.rid + s.row + lane) : -1;
@@ -55,7 +55,7 @@ __device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, i
 
 /* pieces: all long rows are one piece, rid[s.row] being the row */
 template <class Sums>
-__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, RowDots &dots)
+__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
 {
   const SliceView  s    = LoadSlice<1>(A, slice, 1);
   const Refs<1, 0> refs = {{lane}, {0}};
@@ -76,35 +76,63 @@ __device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, P
   }
 }
 
+/* What the launches are told of the slices: pieces, then tiles, then rows */
+struct SliceCounts {
+  PetscInt longs, tiles, rows;
+  unsigned longblocks, tileblocks;
+};
+
+/* One warp a slice; the longest slices begin first */
+template <class Sums, int R>
+__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
+{
+  const bool     piece = blockIdx.x < count.longblocks;
+  const int      lane  = threadIdx.x % AIJTC_LANES;
+  const PetscInt slice = (PetscInt)(AIJTC_WARPS * (piece ? blockIdx.x : blockIdx.x - count.longblocks) + threadIdx.x / AIJTC_LANES);
+
+  if (piece && slice < count.longs) LongSlice<Sums>(A, slice, partial, lane, x, y, z, dots);
+  if (!piece && slice < count.tiles) TileSlice<Sums, R>(A, count.longs + slice, lane, x, y, z, dots);
+}
+
 template <class Sums, int R>
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
-  TilesKernel(const __grid_constant__ LayoutView A, PetscInt longs, PetscInt tiles, PetscScalar *partial, unsigned longblocks, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+  TilesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  const int lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES;
-  RowDots   dots(w.w);
+  RowDots dots(w);
 
   LetNextLaunchStart();
-  if (blockIdx.x < longblocks) {
-    const PetscInt slice = (PetscInt)(AIJTC_WARPS * blockIdx.x + warp);
+  PieceOrTile<Sums, R>(A, count, partial, x, y, z, dots);
+  dots.finish();
+}
 
-    if (slice < longs) LongSlice<Sums>(A, slice, partial, lane, x, y, z, dots);
-  } else {
-    const PetscInt slice = (PetscInt)(AIJTC_WARPS * (blockIdx.x - longblocks) + warp);
+template <class Sums>
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
+  MixedKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscInt m, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+{
+  const unsigned others = count.longblocks + count.tileblocks;
+  RowDots        dots(w);
 
-    if (slice < tiles) TileSlice<Sums, R>(A, longs + slice, lane, x, y, z, dots);
+  LetNextLaunchStart();
+  if (blockIdx.x < others) PieceOrTile<Sums, 1>(A, count, partial, x, y, z, dots);
+  else {
+    const PetscInt slice = (PetscInt)(AIJTC_WARPS * (blockIdx.x - others) + threadIdx.x / AIJTC_LANES);
+
+    if (slice < count.rows) RowsSlice<1, RowsBatch<1>, RowsBatch<1>>(A, count.longs + count.tiles + slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
   }
-  dots.finish(w);
+  dots.finish();
 }
 
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS)
-  LongSumsKernel(PetscInt nlong, const PetscInt *__restrict__ rid, const PetscInt *__restrict__ long_piece, const PetscScalar *__restrict__ partial, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+  LongSumsKernel(PetscInt nlong, const PetscInt *__restrict__ rid, const PetscInt *__restrict__ long_piece, const PetscScalar *partial, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   const PetscInt q     = (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES);
   const int      lane  = threadIdx.x % AIJTC_LANES;
   const PetscInt end   = q < nlong ? __ldg(long_piece + q + 1) : 0;
   PetscScalar    total = 0.0;
-  RowDots        dots(w.w);
+  RowDots        dots(w);
 
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
   for (PetscInt piece = q < nlong ? __ldg(long_piece + q) + lane : 0; piece < end; piece += AIJTC_LANES) total += partial[piece];
 #pragma unroll
   for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
@@ -115,24 +143,32 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS)
     z[row] = total;
     dots.add(row, total);
   }
-  dots.finish(w);
+  dots.finish();
+}
+
+SliceCounts CountsOf(const AIJTCLayout &A)
+{
+  return {A.nslices[AIJTC_LONG], A.nslices[AIJTC_TILE], A.nslices[AIJTC_ROWS], AIJTCBlocksOf(A.nslices[AIJTC_LONG]), AIJTCBlocksOf(A.nslices[AIJTC_TILE])};
 }
 
 template <class Sums, int R>
 PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  const PetscInt longs = A.nslices[AIJTC_LONG], tiles = A.nslices[AIJTC_TILE];
-  const bool     pieces     = AIJTCHasPieces(A);
-  const unsigned longblocks = AIJTCBlocksOf(longs), blocks = longblocks + AIJTCBlocksOf(tiles);
-  DotView        behind = dots;
+  const SliceCounts count = CountsOf(A);
 
   PetscFunctionBegin;
-  behind.first += blocks;
-  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, blocks, stream, AIJTCLayoutView(A), longs, tiles, pieces ? A.partial : nullptr, longblocks, x, y, z, dots)));
-  if (pieces) {
-    LongSumsKernel<<<AIJTCBlocksOf(A.nlong), AIJTC_LANES * AIJTC_WARPS, 0, stream>>>(A.nlong, A.rid, A.long_piece, A.partial, y, z, behind);
-    PetscCallCUDA(cudaGetLastError());
-  }
+  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, stream, AIJTCLayoutView(A), count, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class Sums>
+PetscErrorCode LaunchMixed(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
+{
+  const SliceCounts count  = CountsOf(A);
+  const unsigned    blocks = count.longblocks + count.tileblocks + AIJTCBlocksOf(count.rows);
+
+  PetscFunctionBegin;
+  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, stream, AIJTCLayoutView(A), count, A.m, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -150,5 +186,20 @@ PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool te
     if (wide) PetscCall((Launch<CoreSums, 4>(*layout, x, y, z, dots, stream)));
     else PetscCall((Launch<CoreSums, 1>(*layout, x, y, z, dots, stream)));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCLayoutMultMixed_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  if (tensor) PetscCall(LaunchMixed<TensorSums>(*layout, x, y, z, dots, stream));
+  else PetscCall(LaunchMixed<CoreSums>(*layout, x, y, z, dots, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  if (AIJTCHasPieces(*layout)) PetscCall(LaunchOverlapping(LongSumsKernel, AIJTCBlocksOf(layout->nlong), stream, layout->nlong, layout->rid, layout->long_piece, layout->partial, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
