@@ -201,6 +201,17 @@ private:
   static constexpr size_t least = 256; /* the unit of cudaMalloc(): less leaves room for small arrays */
   std::vector<void *>     pieces;
 };
+
+/* What streams gave back leaves the pool, where builds would find it */
+cudaError_t EmptyPool()
+{
+  int           device = 0;
+  cudaMemPool_t pool   = nullptr;
+  cudaError_t   cerr   = cudaGetDevice(&device);
+
+  if (cerr == cudaSuccess) cerr = cudaDeviceGetDefaultMemPool(&pool, device);
+  return cerr == cudaSuccess ? cudaMemPoolTrimTo(pool, 0) : cerr;
+}
 } // namespace
 #endif
 
@@ -221,6 +232,7 @@ TEST(BuildMemory, FailureIsAMemoryErrorAndLeavesNothing)
   ASSERT_EQ(AIJTCLayoutBuild_CUDA(A.m, A.n, i, j, a, &params, &layout, nullptr), PETSC_SUCCESS);
   ASSERT_EQ(AIJTCLayoutDestroy_CUDA(&layout), PETSC_SUCCESS);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(EmptyPool(), cudaSuccess);
   ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), PETSC_SUCCESS);
   {
     FullDevice     full;

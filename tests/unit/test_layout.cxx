@@ -526,6 +526,38 @@ TEST(LayoutForms, StencilsNeedNoDeltasAndOneValueASlot)
   EXPECT_LT(L.layout.npattern + L.layout.nvalue, A.m * 7); /* less than a byte a nonzero: 7 slots of 20 bytes for 32 rows */
 }
 
+void ExpectStride(const char *name, const Csr &A, const AIJTCParams &params, PetscInt stride)
+{
+  SCOPED_TRACE(name);
+  const OwnedLayout host(Made::OnHost, A, params);
+
+  EXPECT_EQ(host.layout.stride, stride);
+  if (!HasDevice()) return;
+  const OwnedLayout device(Made::OnDevice, A, params), uploaded(Made::Uploaded, A, params);
+
+  EXPECT_EQ(device.layout.stride, stride);
+  EXPECT_EQ(uploaded.layout.stride, stride);
+}
+
+/* Slices that read the same part of x: known for stencils, none where slices have deltas or listed rows */
+TEST(LayoutForms, StrideIsTheFarthestDiagonalOfTheMiddleSlice)
+{
+  const AIJTCParams usual = Usual(SevenPoint(4)), in_tiles = {1024, 0, 8192, 1, 4, 1, AIJTC_COMPRESS_BOTH}, off = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_OFF}, values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE};
+
+  ExpectStride("7-point", SevenPoint(20), usual, 20 * 20);
+  ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1);
+  ExpectStride("tridiagonal", Banded(4999, 4999, {-1, 0, 1}), usual, 1);
+  ExpectStride("diagonal", Banded(5000, 5000, {0}), usual, 0);
+  ExpectStride("below the diagonal", Banded(5000, 5000, {-700, 0, 3}), usual, 700);
+  ExpectStride("above the diagonal", Banded(5000, 5000, {2, 900}), usual, 900);
+  ExpectStride("one slice", Banded(20, 20, {-2, 0}), usual, 2);
+  ExpectStride("no entries", FromLengths(3000, std::vector<PetscInt>(3000, 0)), usual, 0);
+  ExpectStride("no common diagonals", FromLengths(9000, RandomLengths(9000, 7, 7, 40)), usual, 0);
+  ExpectStride("tiles", SevenPoint(12), in_tiles, 0);
+  ExpectStride("deltas of four bytes", SevenPoint(12), off, 0);
+  ExpectStride("deltas with constants", SevenPoint(12), values, 0);
+}
+
 TEST(LayoutForms, ThreeDofStencilsToo)
 {
   const Csr         A = Blocks(TwentySevenPoint(8), 3);

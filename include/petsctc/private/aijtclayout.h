@@ -122,7 +122,8 @@ typedef struct {
   AIJTCCompress compress;
 } AIJTCParams;
 
-/* One layout in one memory space (host or device). All pointers are owned; those of arrays of no length are NULL. nrid and the places of a slice are less than 2^31. */
+/* One layout in one memory space (host or device). Arrays of no length are NULL. Host: every array is an allocation of its own. Device: memory[] is owned, the arrays lie in it. nrid and the
+   places of a slice are less than 2^31. */
 typedef struct {
   PetscInt    m, n; /* rows, columns of the matrix */
   PetscBool   cuda; /* memory space of the arrays */
@@ -147,7 +148,11 @@ typedef struct {
 
   PetscInt *start; /* [m + 1] the CSR row offsets: a refresh finds the values of a row by them */
 
-  PetscBool exact_always; /* device layouts: every slice stores 8 bytes a place, so that a refresh fits whatever the values are */
+  /* Device layouts; NULL and 0 on the host */
+  void     *memory[3];    /* start and misfit; what follows from the rows: slice, rid, long_piece, partial, dict; the streams */
+  int      *misfit;       /* work of the refresh: zero between refreshes */
+  PetscInt  largest;      /* entries of the largest slice of consecutive rows */
+  PetscBool exact_always; /* every slice stores 8 bytes a place, so that a refresh fits whatever the values are */
 } AIJTCLayout;
 
 static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)

@@ -10,7 +10,7 @@ static_assert(sizeof(PetscScalar) == 8, "the device layout compares values by th
 
 namespace aijtcbuild
 {
-constexpr int      WARPS     = 8; /* of a block in all kernels of one warp a slice */
+constexpr int      WARPS     = 8; /* of a block in all kernels of one warp a slice, at most */
 constexpr int      THREADS   = AIJTC_LANES * WARPS;
 constexpr unsigned ALL_LANES = 0xffffffffu;
 
@@ -34,6 +34,26 @@ PetscErrorCode DeviceMalloc(PetscCount count, T **array)
   *array = static_cast<T *>(bytes);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* Arrays one behind the other in a block of memory; without memory it counts their bytes */
+struct Block {
+  static constexpr size_t align = 256;
+
+  uint8_t *memory = nullptr;
+  size_t   bytes  = 0;
+
+  template <class T>
+  void Place(PetscCount n, T **array)
+  {
+    *array = memory && n ? reinterpret_cast<T *>(memory + bytes) : nullptr;
+    bytes += ((size_t)n * sizeof(T) + align - 1) / align * align;
+  }
+};
+
+/* The arrays of a layout, allocated as their sizes become known: start and misfit; slice, rid, long_piece, partial and room for dict; pattern and value */
+PetscErrorCode AllocateStart(AIJTCLayout *layout, cudaStream_t stream);
+PetscErrorCode AllocateSlices(AIJTCLayout *layout, cudaStream_t stream);
+PetscErrorCode AllocateStreams(AIJTCLayout *layout, cudaStream_t stream);
 
 /* Temporary device memory, freed in the order of the stream when the object goes, after errors too */
 class Scratch {
@@ -60,6 +80,19 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  /* Several arrays in one allocation: `place` puts them into a Block, and is called twice */
+  template <class Placing>
+  PetscErrorCode GetAll(Placing place)
+  {
+    Block count, block;
+
+    PetscFunctionBegin;
+    place(count);
+    PetscCall(Get((PetscCount)count.bytes, &block.memory));
+    place(block);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
 private:
   static constexpr int most = 24;
   cudaStream_t         stream;
@@ -75,6 +108,7 @@ PetscErrorCode SettleLayout(cudaStream_t stream);
 struct RowCounts {
   unsigned long long nnz;
   unsigned long long pieces;
+  unsigned long long largest;               /* entries of the largest group that becomes a slice */
   unsigned int       consecutive;           /* groups that become slices of consecutive rows */
   unsigned int       nlong, nmedium, nrest; /* rows of the other groups; nrest: short ones and empty ones */
   unsigned int       nempty;                /* in all groups */
@@ -83,12 +117,12 @@ struct RowCounts {
 
 /* The distinct bit patterns of stored values: open addressing, a quarter full when `overflow` is set */
 struct DictTable {
-  static constexpr int                size  = 1024;
-  static constexpr unsigned long long empty = 0xffffffffffffffffull; /* as a key of its own: has_empty */
-  unsigned long long                  key[size];
-  int                                 count; /* of the keys, without has_empty */
-  int                                 overflow;
-  int                                 has_empty;
+  static constexpr int size = 1024;
+  unsigned long long   key[size]; /* complements of the bit patterns; 0: free, so that a table of zeros is an empty one */
+  unsigned long long   stored;    /* values that may go into a dictionary */
+  int                  count;     /* of the keys, without has_zero */
+  int                  overflow;
+  int                  has_zero; /* the complement 0, which no place can hold */
 };
 
 /* Places in the streams, in units of AIJTC_UNIT bytes */
@@ -98,12 +132,19 @@ struct Units {
 
 constexpr unsigned long long DICT_MIN_VALUES = 4096;
 
-/* What the build finds out on the device and the host must know before the streams have their memory */
+/* What the build finds out on the device and the host must know before the streams have their memory. It follows the places of the slices in memory: the sum over all of them is the place behind
+   the last */
 struct StreamCounts {
-  Units              total;
-  unsigned long long stored; /* values that may go into a dictionary */
-  int                ndict;
-  int                inexact; /* a slice has a form that does not hold any value */
+  Units   total;
+  int     ndict;
+  int     inexact; /* a slice has a form that does not hold any value */
+  int32_t stride;  /* as in AIJTCLayout, if there are slices of consecutive rows */
+};
+
+/* What the steps count on the device; zero at the start */
+struct Found {
+  RowCounts rows;
+  DictTable table;
 };
 
 /* A form bit of the time between analysis and sizes: every stored value is exactly a float */
@@ -115,14 +156,16 @@ struct Csr {
   const PetscScalar *a;
 };
 
-/* 1. Which groups are slices of consecutive rows (flag[], one a group), how many rows the classes have. Waits for the device. */
-PetscErrorCode ClassifyRows(PetscInt m, const PetscInt i[], const AIJTCParams &params, uint8_t flag[], Scratch &scratch, RowCounts *counts, cudaStream_t stream);
+/* 1. Which groups are slices of consecutive rows (flag[], one a group), how many rows the classes have; the row offsets into layout->start, and no misfit. Waits for the device. */
+PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8_t flag[], RowCounts *found, RowCounts *counts, cudaStream_t stream);
 /* 2. rid, long_piece, and the groups that are slices, in *group (NULL if all are) */
 PetscErrorCode OrderRows(AIJTCLayout *layout, const PetscInt i[], const uint8_t flag[], const RowCounts &counts, PetscInt **group, Scratch &scratch, cudaStream_t stream);
-/* 3. All of every slice but its places in the streams; the dictionary in dict[AIJTC_MAX_DICT]; the places in unit[slices + 1]. Waits for the device. */
-PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, PetscScalar dict[], Units unit[], Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
-/* 4. The streams */
-PetscErrorCode WriteSlices(const AIJTCLayout *layout, const Csr &A, const Units unit[], cudaStream_t stream);
+/* 3. All of every slice but its places in the streams, which are in *unit; the dictionary. Waits for the device. */
+PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
+/* 4. The places of the slices, and the pattern stream */
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], cudaStream_t stream);
+/* 5. The value stream (refresh.cu) */
+PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream);
 
 static inline PetscInt GroupsOf(PetscInt m, const AIJTCParams &params)
 {

@@ -1,24 +1,25 @@
 /*
    Method
-     What form each slice takes and how long it is; then where it starts in the streams. One warp a slice, blocks that stay.
+     What form each slice takes and how long it is; then where it starts in the streams. One warp a slice, blocks that stay. What is walked over of a slice of consecutive rows, columns or values or
+     both, is first copied to shared memory (build_stage.cuh); without compression only the lengths of rows matter.
 
      ROWS slices are walked in merged order first: that counts their distinct offsets and finds out whether rows ascend, whether slots are uniform, whether values are floats. The walk ends as soon as
      there are more than twice as many offsets as entries in the longest row. Only if the count of bytes does not decide without the width of the deltas, or decides against the merged order, the rows
      are walked once more in CSR order. Tiles and pieces are walked in CSR order.
 
      Dictionary: the values of slices that are not constant are put into a hash table of the block, in shared memory; one that is new there is put into the table in device memory. Beyond
-     AIJTC_MAX_DICT distinct ones everybody stops. Which keys the table holds does not depend on the order in which they came; one block sorts them at the end.
+     AIJTC_MAX_DICT distinct ones everybody stops. Which values the table holds does not depend on the order in which they came; one block sorts them at the end.
 
      Whether there is a dictionary decides the bytes of every value, so sizes are computed in a pass of their own over the slices (32 bytes each), then added up by CUB.
 
    Memory traffic
-     The CSR arrays once: 12 bytes a nonzero, 4 a row; once more from L2 for values that may go into a dictionary and for rows without common offsets. A 7-point matrix of 256^3 rows: 1.47 GB,
-     340 us at 4.3 TB/s.
+     4 bytes a row; 4 a nonzero with compressed patterns, 8 with compressed values. A 7-point matrix of 256^3 rows, both compressed: 1.47 GB, 340 us at 4.3 TB/s; a 27-point one of 100^3 rows, the
+     pattern compressed: 110 MB, 26 us.
 
    References
      CUDA Core Compute Libraries (CUB), DeviceScan
 */
-#include "build_slots.cuh"
+#include "build_stage.cuh"
 #include <cub/device/device_scan.cuh>
 
 namespace aijtcbuild
@@ -32,20 +33,21 @@ __device__ __forceinline__ bool Overflown(const DictTable &table)
   return *static_cast<const volatile int *>(&table.overflow) != 0;
 }
 
-/* Was the key not in the table? */
-__device__ bool Insert(DictTable &table, unsigned long long key)
+/* Was it not in the table? */
+__device__ bool Insert(DictTable &table, unsigned long long bits)
 {
-  int h = (int)((key * 0x9e3779b97f4a7c15ull) >> 54); /* the upper 10 bits: 0 .. DictTable::size - 1 */
+  const unsigned long long key = ~bits;
+  int                      h   = (int)((bits * 0x9e3779b97f4a7c15ull) >> 54); /* the upper 10 bits: 0 .. DictTable::size - 1 */
 
-  if (key == DictTable::empty) return !*static_cast<volatile int *>(&table.has_empty) && !atomicExch(&table.has_empty, 1);
+  if (!key) return !*static_cast<volatile int *>(&table.has_zero) && !atomicExch(&table.has_zero, 1);
   for (int probe = 0; probe < DictTable::size; probe++, h = (h + 1) % DictTable::size) {
     if (Overflown(table)) return false;
 
     unsigned long long held = *static_cast<volatile unsigned long long *>(&table.key[h]);
 
-    if (held == DictTable::empty) {
-      held = atomicCAS(&table.key[h], DictTable::empty, key);
-      if (held == DictTable::empty) {
+    if (!held) {
+      held = atomicCAS(&table.key[h], 0ull, key);
+      if (!held) {
         if (atomicAdd(&table.count, 1) >= AIJTC_MAX_DICT) atomicExch(&table.overflow, 1);
         return true;
       }
@@ -56,14 +58,14 @@ __device__ bool Insert(DictTable &table, unsigned long long key)
   return false;
 }
 
-__device__ __forceinline__ void InsertBoth(DictTable &block, DictTable &all, unsigned long long key)
+__device__ __forceinline__ void InsertBoth(DictTable &block, DictTable &all, unsigned long long bits)
 {
-  if (Insert(block, key)) (void)Insert(all, key);
+  if (Insert(block, bits)) (void)Insert(all, bits);
 }
 
 /* The values of a slice, lane by lane */
 template <int R>
-__device__ void InsertValues(const SliceRows<R> &rows, const PetscScalar *__restrict__ a, DictTable &block, DictTable &all)
+__device__ void InsertValues(const SliceRows<R> &rows, const PetscScalar *a, DictTable &block, DictTable &all)
 {
   if (Overflown(block)) return;
   if (Overflown(all)) {
@@ -87,31 +89,35 @@ __device__ void InsertValues(const SliceRows<R> &rows, const PetscScalar *__rest
   if (Overflown(block)) atomicExch(&all.overflow, 1);
 }
 
-/* Ascending keys in dict, zeros behind; no dictionary if they are too many, or stand for too few values. One block of DictTable::size threads */
-__global__ void SortDictKernel(const DictTable *table, PetscScalar *dict, StreamCounts *counts)
+/* Entries of the dictionary; 0: there is none, as there are too many or they stand for too few values */
+__device__ __forceinline__ int DictLength(const DictTable &table)
 {
-  __shared__ unsigned long long key[AIJTC_MAX_DICT];
-  __shared__ int                taken;
-  const int                     n    = table->count + table->has_empty;
-  const bool                    none = table->overflow || n > AIJTC_MAX_DICT || counts->stored < DICT_MIN_VALUES;
-  const unsigned long long      mine = table->key[threadIdx.x];
+  const int n = table.count + table.has_zero;
 
-  if (threadIdx.x == 0) {
-    taken         = 0;
-    counts->ndict = none ? 0 : n;
-  }
-  if (threadIdx.x < AIJTC_MAX_DICT) {
-    key[threadIdx.x]  = DictTable::empty; /* also the key that it stands for, the largest */
-    dict[threadIdx.x] = 0.0;
-  }
+  return table.overflow || n > AIJTC_MAX_DICT || table.stored < DICT_MIN_VALUES ? 0 : n;
+}
+
+static_assert(THREADS == AIJTC_MAX_DICT, "SortDict() has a thread for each entry");
+
+/* The n values of the table, ascending by their bits, and zeros behind. By one block */
+__device__ void SortDict(const DictTable &table, int n, PetscScalar *dict)
+{
+  __shared__ unsigned long long bits[AIJTC_MAX_DICT];
+  __shared__ int                taken;
+  const int                     me = (int)threadIdx.x;
+
+  if (me == 0) taken = 0;
+  bits[me] = ~0ull; /* what has_zero stands for, the largest */
+  dict[me] = 0.0;
   __syncthreads();
-  if (!none && mine != DictTable::empty) key[atomicAdd(&taken, 1)] = mine;
+  for (int k = me; k < DictTable::size; k += THREADS)
+    if (table.key[k]) bits[atomicAdd(&taken, 1)] = ~table.key[k];
   __syncthreads();
-  if (!none && (int)threadIdx.x < n) {
+  if (me < n) {
     int rank = 0;
 
-    for (int k = 0; k < n; k++) rank += key[k] < key[threadIdx.x];
-    dict[rank] = __longlong_as_double((long long)key[threadIdx.x]);
+    for (int k = 0; k < n; k++) rank += bits[k] < bits[me];
+    dict[rank] = __longlong_as_double((long long)bits[me]);
   }
 }
 
@@ -154,7 +160,8 @@ struct SliceOrigin {
 
 /* What a walk over a slice finds */
 struct Profile {
-  int32_t  slots     = 0;
+  int32_t  slots = 0;
+  int32_t  low = 0, high = 0; /* the first and the last base (merged order) */
   uint32_t spread    = 0;     /* the largest delta (CSR order) */
   int32_t  values    = 0;     /* values stored if the slice is not FORM_CONST, without holes */
   int32_t  constants = 0;     /* constant slots if it is not */
@@ -177,7 +184,8 @@ __device__ bool WalkMerged(const SliceRows<R> &rows, const Csr &A, bool values, 
 
     if (base == Merge<R>::end) break;
     if (base <= last || profile.slots == most) return false;
-    last = base;
+    if (!profile.slots) profile.low = base;
+    profile.high = last = base;
 #pragma unroll
     for (int r = 0; r < R; r++) {
       slot.has[r]  = merge.off[r] == base;
@@ -298,34 +306,51 @@ __device__ Profile Analyze(const SliceShape &shape, const SliceRows<R> &rows, co
   return profile;
 }
 
-template <int R>
-__global__ void __launch_bounds__(THREADS) AnalyzeKernel(SliceShape shape, SliceOrigin origin, Csr A, const PetscInt *__restrict__ rid, AIJTCCompress compress, PetscInt count, AIJTCSlice *__restrict__ slices, DictTable *table, StreamCounts *counts)
-{
-  __shared__ DictTable block;
-  const int            lane   = (int)threadIdx.x % AIJTC_LANES;
-  unsigned long long   stored = 0;
+/* What the kernel leaves, besides the slices */
+struct Findings {
+  DictTable    *table;
+  StreamCounts *counts;
+};
 
-  for (int k = (int)threadIdx.x; k < DictTable::size; k += THREADS) block.key[k] = DictTable::empty;
-  if (threadIdx.x == 0) block.count = block.overflow = block.has_empty = 0;
+__device__ __forceinline__ void ClearTable(DictTable &table)
+{
+  for (int k = (int)threadIdx.x; k < DictTable::size; k += (int)blockDim.x) table.key[k] = 0;
+  if (threadIdx.x == 0) table.count = table.overflow = table.has_zero = 0;
   __syncthreads();
-  for (PetscInt q = (PetscInt)blockIdx.x * WARPS + (PetscInt)threadIdx.x / AIJTC_LANES; q < count; q += (PetscInt)gridDim.x * WARPS) {
+}
+
+template <int R>
+__global__ void __launch_bounds__(THREADS) AnalyzeKernel(SliceShape shape, SliceOrigin origin, Csr A, const PetscInt *__restrict__ rid, AIJTCCompress compress, PetscInt count, AIJTCSlice *__restrict__ slices, Stage stage, Findings found)
+{
+  DictTable         &block = *reinterpret_cast<DictTable *>(SharedMemory()); /* if values may be compressed */
+  const int          lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
+  unsigned long long stored = 0;
+
+  if (compress & AIJTC_COMPRESS_VALUE) ClearTable(block);
+  if (blockIdx.x == 0 && threadIdx.x == 0) found.counts->inexact = 0; /* for the next kernel */
+  for (PetscInt q = (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES; q < count; q += (PetscInt)gridDim.x * warps) {
     AIJTCSlice   slice = origin(q);
+    Profile      profile;
     SliceRows<R> rows;
 
     rows.Load(shape, slice, rid, A.i, lane);
     slice.entries = rows.Entries();
     if (slice.entries) {
-      const Profile profile = Analyze(shape, rows, A, compress, slice);
+      const Csr near = StageSlice(stage, slice, rows, A, lane);
 
+      WaitForStage();
+      profile = Analyze(shape, rows, near, compress, slice);
       if ((compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) {
         stored += (unsigned long long)profile.values;
-        InsertValues(rows, A.a, block, *table);
-        if (profile.filler && lane == 0) InsertBoth(block, *table, 0);
+        InsertValues(rows, near.a, block, *found.table);
+        if (profile.filler && lane == 0) InsertBoth(block, *found.table, 0);
       }
+      __syncwarp(); /* all have read what the next slice will overwrite */
     } else slice.form |= AIJTC_FORM_FULL;
     if (lane == 0) slices[q] = slice;
+    if (lane == 0 && origin.nconsecutive && q == origin.nconsecutive / 2) found.counts->stride = max(abs(profile.low), abs(profile.high));
   }
-  if (lane == 0 && stored) atomicAdd(&counts->stored, stored);
+  if (lane == 0 && stored) atomicAdd(&found.table->stored, stored);
 }
 
 struct AddUnits {
@@ -337,11 +362,17 @@ __device__ __forceinline__ unsigned long long UnitsOf(unsigned long long bytes)
   return (bytes + AIJTC_UNIT - 1) / AIJTC_UNIT;
 }
 
-/* The form of the values, and the units of every slice in both streams; none after the last */
-__global__ void SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, int rtile, int rrows, AIJTCCompress compress, AIJTCSlice *__restrict__ slices, Units *__restrict__ unit, StreamCounts *counts)
+/* The dictionary; the form of the values, and the units of every slice in both streams; none after the last */
+__global__ void __launch_bounds__(THREADS) SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, int rtile, int rrows, AIJTCCompress compress, const DictTable *__restrict__ table, PetscScalar *__restrict__ dict,
+                                                       AIJTCSlice *__restrict__ slices, Units *__restrict__ unit, StreamCounts *counts)
 {
-  const PetscInt s = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
+  const PetscInt s     = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
+  const int      ndict = compress & AIJTC_COMPRESS_VALUE ? DictLength(*table) : 0;
 
+  if (blockIdx.x == 0) {
+    if (ndict) SortDict(*table, ndict, dict);
+    if (threadIdx.x == 0) counts->ndict = ndict;
+  }
   if (s > nslices) return;
   if (s == nslices) {
     unit[s] = {0, 0};
@@ -353,7 +384,7 @@ __global__ void SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, in
   const int  delta = (int)(slice.form >> AIJTC_FORM_DELTA & 3), delta_bytes = delta == 3 ? 4 : delta;
   int        value = AIJTC_VALUE_DOUBLE;
 
-  if (slice.entries && (compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) value = counts->ndict ? AIJTC_VALUE_DICT : slice.form & FORM_FLOATS ? AIJTC_VALUE_FLOAT : AIJTC_VALUE_DOUBLE;
+  if (slice.entries && (compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) value = ndict ? AIJTC_VALUE_DICT : slice.form & FORM_FLOATS ? AIJTC_VALUE_FLOAT : AIJTC_VALUE_DOUBLE;
   slice.form &= ~FORM_FLOATS;
   slice.form |= (uint32_t)value << AIJTC_FORM_VALUE;
   slices[s].form = slice.form;
@@ -367,25 +398,26 @@ __global__ void SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, in
 }
 
 template <int R>
-PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, AIJTCKind kind, const SliceOrigin &origin, const Csr &A, AIJTCSlice *slices, DictTable *table, StreamCounts *counts, cudaStream_t stream)
+PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, AIJTCKind kind, const SliceOrigin &origin, const Csr &A, AIJTCSlice *slices, const Findings &found, cudaStream_t stream)
 {
-  const SliceShape shape = {kind, layout->m, (int)layout->params.bs};
-  const PetscInt   count = layout->nslices[kind];
-  int              device, processors, resident;
-  unsigned         blocks;
+  const AIJTCCompress compress = layout->params.compress;
+  const bool          pattern = compress & AIJTC_COMPRESS_PATTERN, values = compress & AIJTC_COMPRESS_VALUE;
+  const SliceShape    shape = {kind, layout->m, (int)layout->params.bs};
+  const PetscInt      count = layout->nslices[kind];
+  StagePlan           plan;
+  unsigned            blocks;
 
   PetscFunctionBegin;
   if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cudaGetDevice(&device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  PetscCallCUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, AnalyzeKernel<R>, THREADS, 0));
-  blocks = PetscMin(BlocksFor(count, WARPS), (unsigned)(processors * PetscMax(resident, 1)));
-  AnalyzeKernel<R><<<blocks, THREADS, 0, stream>>>(shape, origin, A, layout->rid, layout->params.compress, count, slices, table, counts);
+  PetscCall(PlanStage(layout, kind, pattern ? sizeof(PetscInt) : 0, values ? sizeof(PetscScalar) : 0, values ? RunBytes(1, sizeof(DictTable)) : 0, WARPS, &plan));
+  PetscCall(AllowShared(AnalyzeKernel<R>, plan.shared));
+  blocks = PetscMin(BlocksFor(count, plan.warps), (unsigned)(plan.processors * plan.blocks));
+  AnalyzeKernel<R><<<blocks, AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, origin, A, layout->rid, compress, count, slices, plan.stage, found);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AnalyzeKinds(const AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, StreamCounts *counts, cudaStream_t stream)
+PetscErrorCode AnalyzeKinds(const AIJTCLayout *layout, const Csr &A, const PetscInt *group, const Findings &found, cudaStream_t stream)
 {
   const PetscInt    rtile = layout->params.rtile, rrows = layout->params.rrows;
   const SliceOrigin pieces     = {layout->long_piece, layout->nlong, 0, nullptr, 0, 0};
@@ -394,42 +426,39 @@ PetscErrorCode AnalyzeKinds(const AIJTCLayout *layout, const Csr &A, const Petsc
   AIJTCSlice       *first_tile = layout->slice + layout->nslices[AIJTC_LONG], *first_rows = first_tile + layout->nslices[AIJTC_TILE];
 
   PetscFunctionBegin;
-  PetscCall(LaunchAnalyze<1>(layout, AIJTC_LONG, pieces, A, layout->slice, table, counts, stream));
-  if (rtile == 1) PetscCall(LaunchAnalyze<1>(layout, AIJTC_TILE, tiles, A, first_tile, table, counts, stream));
-  else PetscCall(LaunchAnalyze<4>(layout, AIJTC_TILE, tiles, A, first_tile, table, counts, stream));
-  if (rrows == 1) PetscCall(LaunchAnalyze<1>(layout, AIJTC_ROWS, rows, A, first_rows, table, counts, stream));
-  else if (rrows == 2) PetscCall(LaunchAnalyze<2>(layout, AIJTC_ROWS, rows, A, first_rows, table, counts, stream));
-  else PetscCall(LaunchAnalyze<4>(layout, AIJTC_ROWS, rows, A, first_rows, table, counts, stream));
+  PetscCall(LaunchAnalyze<1>(layout, AIJTC_LONG, pieces, A, layout->slice, found, stream));
+  if (rtile == 1) PetscCall(LaunchAnalyze<1>(layout, AIJTC_TILE, tiles, A, first_tile, found, stream));
+  else PetscCall(LaunchAnalyze<4>(layout, AIJTC_TILE, tiles, A, first_tile, found, stream));
+  if (rrows == 1) PetscCall(LaunchAnalyze<1>(layout, AIJTC_ROWS, rows, A, first_rows, found, stream));
+  else if (rrows == 2) PetscCall(LaunchAnalyze<2>(layout, AIJTC_ROWS, rows, A, first_rows, found, stream));
+  else PetscCall(LaunchAnalyze<4>(layout, AIJTC_ROWS, rows, A, first_rows, found, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, PetscScalar dict[], Units unit[], Scratch &scratch, StreamCounts *counts, cudaStream_t stream)
+PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream)
 {
   const PetscInt slices = AIJTCSlicesTotal(layout);
   const AddUnits add;
-  StreamCounts  *found;
-  DictTable     *table;
+  uint8_t       *places, *work;
   size_t         bytes = 0;
-  uint8_t       *work;
+  Findings       found = {table, nullptr};
+  const auto     place = [&](Block &block) {
+    block.Place(slices * (PetscCount)sizeof(**unit) + (PetscCount)sizeof(StreamCounts), &places);
+    block.Place((PetscCount)bytes, &work);
+  };
 
   PetscFunctionBegin;
-  PetscCall(scratch.Get(1, &found));
-  PetscCall(scratch.Get(1, &table));
-  PetscCallCUDA(cub::DeviceScan::ExclusiveScan(nullptr, bytes, unit, unit, add, Units{0, 0}, slices + 1, stream));
-  PetscCall(scratch.Get((PetscCount)bytes, &work));
-  PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
-  PetscCallCUDA(cudaMemsetAsync(table, 0, sizeof(*table), stream));
-  PetscCallCUDA(cudaMemsetAsync(table->key, 0xff, sizeof(table->key), stream)); /* DictTable::empty */
-  PetscCall(AnalyzeKinds(layout, A, group, table, found, stream));
-  SortDictKernel<<<1, DictTable::size, 0, stream>>>(table, dict, found);
+  PetscCallCUDA(cub::DeviceScan::ExclusiveScan(nullptr, bytes, *unit, *unit, add, Units{0, 0}, slices + 1, stream));
+  PetscCall(scratch.GetAll(place));
+  *unit        = reinterpret_cast<Units *>(places);
+  found.counts = reinterpret_cast<StreamCounts *>(*unit + slices);
+  PetscCall(AnalyzeKinds(layout, A, group, found, stream));
+  SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG], layout->nslices[AIJTC_TILE], slices, (int)layout->params.rtile, (int)layout->params.rrows, layout->params.compress, table, layout->dict,
+                                                                                  layout->slice, *unit, found.counts);
   PetscCallCUDA(cudaGetLastError());
-  SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG], layout->nslices[AIJTC_TILE], slices, (int)layout->params.rtile, (int)layout->params.rrows, layout->params.compress, layout->slice, unit,
-                                                                                  found);
-  PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cub::DeviceScan::ExclusiveScan(work, bytes, unit, unit, add, Units{0, 0}, slices + 1, stream));
-  PetscCallCUDA(cudaMemcpyAsync(&found->total, unit + slices, sizeof(*unit), cudaMemcpyDeviceToDevice, stream));
-  PetscCallCUDA(cudaMemcpyAsync(counts, found, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cub::DeviceScan::ExclusiveScan(work, bytes, *unit, *unit, add, Units{0, 0}, slices + 1, stream));
+  PetscCallCUDA(cudaMemcpyAsync(counts, found.counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

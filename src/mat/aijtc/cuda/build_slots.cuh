@@ -8,7 +8,8 @@
                    Rows must ascend strictly; where one does not, the minimum does not grow, which tells.
 
    Memory traffic
-     A lane reads its row one entry after the other: each 32-byte sector comes from memory once and serves the following slots from L1.
+     A lane reads its row one entry after the other, in shared memory where the slice was copied there (build_stage.cuh); else each 32-byte sector comes from memory and serves the following slots from
+     L1, if L1 holds the rows of all its warps.
 */
 #pragma once
 
@@ -96,10 +97,10 @@ struct SliceRows {
   }
 };
 
-/* Column less ref: less than INT_MAX, since columns are */
-__device__ __forceinline__ int32_t OffsetOf(const PetscInt *__restrict__ j, PetscInt place, int32_t ref)
+/* Column less ref: less than INT_MAX, since columns are. In any memory, hence no __ldg() */
+__device__ __forceinline__ int32_t OffsetOf(const PetscInt *j, PetscInt place, int32_t ref)
 {
-  return (int32_t)__ldg(j + place) - ref;
+  return (int32_t)j[place] - ref;
 }
 
 /* Cursors of the merged order */
@@ -109,8 +110,8 @@ struct Merge {
 
   int32_t taken[R], off[R];
 
-  __device__ __forceinline__ void Read(const SliceRows<R> &rows, const PetscInt *__restrict__ j, int r) { off[r] = taken[r] < rows.len[r] ? OffsetOf(j, rows.begin[r] + taken[r], rows.ref[r]) : end; }
-  __device__ __forceinline__ void Start(const SliceRows<R> &rows, const PetscInt *__restrict__ j)
+  __device__ __forceinline__ void Read(const SliceRows<R> &rows, const PetscInt *j, int r) { off[r] = taken[r] < rows.len[r] ? OffsetOf(j, rows.begin[r] + taken[r], rows.ref[r]) : end; }
+  __device__ __forceinline__ void Start(const SliceRows<R> &rows, const PetscInt *j)
   {
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -126,16 +127,16 @@ struct Merge {
     for (int r = 1; r < R; r++) least = min(least, off[r]);
     return __reduce_min_sync(ALL_LANES, least);
   }
-  __device__ __forceinline__ void Advance(const SliceRows<R> &rows, const PetscInt *__restrict__ j, int r)
+  __device__ __forceinline__ void Advance(const SliceRows<R> &rows, const PetscInt *j, int r)
   {
     taken[r]++;
     Read(rows, j, r);
   }
 };
 
-__device__ __forceinline__ uint64_t BitsOf(const PetscScalar *__restrict__ a, PetscInt place)
+__device__ __forceinline__ uint64_t BitsOf(const PetscScalar *a, PetscInt place)
 {
-  return (uint64_t)__double_as_longlong(__ldg(a + place));
+  return (uint64_t)__double_as_longlong(a[place]);
 }
 
 __device__ __forceinline__ bool IsFloat(uint64_t bits)

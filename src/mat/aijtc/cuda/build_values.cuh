@@ -1,5 +1,5 @@
 /*
-   How values go into the value stream, the same when a layout is built and when it is refreshed.
+   How values go into the value stream, of a build and of a refresh.
 
    Method
      A constant slot stores the first entry of each row remainder, zero where there is none; others store every entry at its place, a count of lanes that have one, and zeros in holes. An index into
@@ -10,7 +10,7 @@
 */
 #pragma once
 
-#include "build_slots.cuh"
+#include "build_stage.cuh"
 
 namespace aijtcbuild
 {
@@ -22,7 +22,7 @@ struct DictCopy {
   /* By all threads of a block */
   __device__ __forceinline__ void Load(const PetscScalar *__restrict__ dict, int ndict)
   {
-    for (int k = (int)threadIdx.x; k < ndict; k += THREADS) key[k] = BitsOf(dict, k);
+    for (int k = (int)threadIdx.x; k < ndict; k += (int)blockDim.x) key[k] = BitsOf(dict, k);
     if (threadIdx.x == 0) n = ndict;
     __syncthreads();
   }
@@ -48,18 +48,22 @@ __device__ __forceinline__ unsigned PlacedLanes(const AIJTCSlice &slice, unsigne
   return slice.form & AIJTC_FORM_SPREAD ? ALL_LANES : mask;
 }
 
-/* Where the values of one slice go, and in what form. CHECK: find out whether the form holds them; a build knows that it does */
-template <bool CHECK>
+/* Bytes of a stored value */
+__device__ __forceinline__ int ValueWidth(const AIJTCSlice &slice)
+{
+  const int form = (int)(slice.form >> AIJTC_FORM_VALUE & 3);
+
+  return form == AIJTC_VALUE_DOUBLE ? 8 : form == AIJTC_VALUE_FLOAT ? 4 : 1;
+}
+
+/* Where the values of one slice go, and in what form; does the form hold them? */
 struct ValueStore {
   uint8_t        *value;
-  int             form; /* AIJTC_VALUE_* */
-  const DictCopy *dict;
+  int             form;        /* AIJTC_VALUE_* */
+  const DictCopy *dict;        /* of slices that use it */
   bool            fits = true; /* of what this lane stored */
 
-  __device__ __forceinline__ ValueStore(uint8_t *stream, const AIJTCSlice &slice, const DictCopy &dict) : value(stream + (size_t)AIJTC_UNIT * slice.value), form((int)(slice.form >> AIJTC_FORM_VALUE & 3)), dict(&dict) { }
-
-  /* Bytes of a value */
-  __device__ __forceinline__ int Width() const { return form == AIJTC_VALUE_DOUBLE ? 8 : form == AIJTC_VALUE_FLOAT ? 4 : 1; }
+  __device__ __forceinline__ ValueStore(uint8_t *stream, const AIJTCSlice &slice, const DictCopy *dict) : value(stream + (size_t)AIJTC_UNIT * slice.value), form((int)(slice.form >> AIJTC_FORM_VALUE & 3)), dict(dict) { }
 
   __device__ __forceinline__ void Put(int32_t at, uint64_t bits)
   {
@@ -67,12 +71,12 @@ struct ValueStore {
       reinterpret_cast<uint64_t *>(value)[at] = bits;
     } else if (form == AIJTC_VALUE_FLOAT) {
       reinterpret_cast<float *>(value)[at] = (float)__longlong_as_double((long long)bits);
-      if constexpr (CHECK) fits = fits && IsFloat(bits);
+      fits                                 = fits && IsFloat(bits);
     } else {
       const int k = dict->Find(bits);
 
       value[at] = (uint8_t)k;
-      if constexpr (CHECK) fits = fits && dict->key[k] == bits;
+      fits      = fits && dict->key[k] == bits;
     }
   }
 
@@ -93,10 +97,8 @@ struct ValueStore {
 
       (void)slot.First(rem, p, &of);
       if (lane == p) mine = of;
-      if constexpr (CHECK) {
 #pragma unroll
-        for (int r = 0; r < R; r++) fits = fits && (!slot.has[r] || rem[r] != p || slot.bits[r] == of);
-      }
+      for (int r = 0; r < R; r++) fits = fits && (!slot.has[r] || rem[r] != p || slot.bits[r] == of);
     }
     if (lane < period) Put(at + lane, mine);
   }

@@ -1,10 +1,12 @@
 /*
    Method
-     Writes the streams, one warp a slice, walking its rows as the analysis did: the offsets of a slot less their minimum are the deltas, ballots are the masks, a count of the lanes that have one the
-     place of an entry. Holes, and what fills the slice up to its deltas and to the next slice, are set to zero, so that equal matrices give equal bytes.
+     Writes the pattern stream, one warp a slice, walking its rows as the analysis did: the offsets of a slot less their minimum are the deltas, ballots are the masks, a count of the lanes that have one
+     the place of an entry. Every lane keeps one of 32 slots, which are written together. Values are looked at only in slices of which the analysis counted fewer values than places: some of their slots
+     are constant. Holes, and what fills the slice up to its deltas and to the next slice in both streams, are set to zero, so that equal matrices give equal bytes.
 
    Memory traffic
-     The CSR arrays once, 12 bytes a nonzero, and the layout. A 7-point matrix of 256^3 rows with stored values: 1.47 GB read and 0.97 GB written, 570 us at 4.3 TB/s.
+     4 bytes a nonzero and a row, and the pattern stream. Slices of consecutive rows read their columns once, through shared memory (build_stage.cuh). 26.5 million nonzeros of a 27-point matrix of 100^3
+     rows: 110 MB, 26 us at 4.3 TB/s; with 4-byte deltas 216 MB, 50 us.
 */
 #include "build_values.cuh"
 
@@ -14,12 +16,9 @@ namespace
 {
 /* What the kernel needs of the layout */
 struct Streams {
-  AIJTCSlice        *slice;
-  uint8_t           *pattern, *value;
-  const PetscInt    *rid;
-  const PetscScalar *dict;
-  int                ndict;
-  bool               constants; /* uniform slots may be constant */
+  AIJTCSlice     *slice;
+  uint8_t        *pattern, *value;
+  const PetscInt *rid;
 };
 
 /* The parts of a slice in the pattern stream */
@@ -29,6 +28,8 @@ struct PatternStore {
   uint32_t  *mask; /* NULL: none are stored */
   uint8_t   *head_end, *delta, *end;
   int        width; /* bytes of a delta */
+  AIJTCSlot  held;  /* of the slots in hand, the one that this lane will write */
+  uint32_t   held_mask[R];
 
   __device__ __forceinline__ PatternStore(uint8_t *stream, const AIJTCSlice &slice)
   {
@@ -45,13 +46,21 @@ struct PatternStore {
     end      = delta + places * width;
   }
 
-  __device__ __forceinline__ void PutHead(int32_t t, int32_t base, uint32_t where, const unsigned lanes[R], int lane)
+  /* Slots in their order; 32 are written together */
+  __device__ __forceinline__ void PutHead(const AIJTCSlice &slice, int32_t t, int32_t base, uint32_t where, const unsigned lanes[R], int lane)
   {
-    if (lane == 0) slot[t] = {base, where};
+    const int32_t first = t / AIJTC_LANES * AIJTC_LANES, mine = first + lane;
+
+    if (mine == t) {
+      held = {base, where};
+#pragma unroll
+      for (int r = 0; r < R; r++) held_mask[r] = lanes[r];
+    }
+    if ((t + 1 < slice.slots && t + 1 < first + AIJTC_LANES) || mine > t) return;
+    slot[mine] = held;
     if (!mask) return;
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      if (lane == r) mask[(size_t)t * R + r] = lanes[r];
+    for (int r = 0; r < R; r++) mask[(size_t)mine * R + r] = held_mask[r];
   }
 
   __device__ __forceinline__ void PutDelta(int32_t at, uint32_t d)
@@ -72,16 +81,17 @@ __device__ __forceinline__ void FillUnit(const uint8_t *begin, uint8_t *end, int
   if (rest && lane < AIJTC_UNIT - rest) end[lane] = 0;
 }
 
+/* look: slots may be constant, which the values tell */
 template <int R>
-__device__ void WriteMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, int period, bool constants, PatternStore<R> &pattern, ValueStore<false> &values, int lane)
+__device__ void WriteMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, int period, bool look, PatternStore<R> &pattern, int lane)
 {
-  int32_t  entries = 0, stored = 0;
+  int32_t  where = 0;
   Merge<R> merge;
 
   merge.Start(rows, A.j);
   for (int32_t t = 0; t < slice.slots; t++) {
     const int32_t base = merge.Least();
-    unsigned      mask[R], placed[R];
+    unsigned      mask[R];
     int           n = 0, places = 0;
     Slot<R>       slot;
     bool          constant = false, complete;
@@ -89,66 +99,51 @@ __device__ void WriteMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, c
 #pragma unroll
     for (int r = 0; r < R; r++) {
       slot.has[r]  = merge.off[r] == base;
-      slot.bits[r] = slot.has[r] ? BitsOf(A.a, rows.begin[r] + merge.taken[r]) : 0;
+      slot.bits[r] = look && slot.has[r] ? BitsOf(A.a, rows.begin[r] + merge.taken[r]) : 0;
       if (slot.has[r]) merge.Advance(rows, A.j, r);
       mask[r] = __ballot_sync(ALL_LANES, slot.has[r]);
       n += __popc(mask[r]);
-      placed[r] = PlacedLanes(slice, mask[r]);
-      places += __popc(placed[r]);
+      places += __popc(PlacedLanes(slice, mask[r]));
     }
-    if (slice.form & AIJTC_FORM_CONST) {
-      pattern.PutHead(t, base, (uint32_t)entries, mask, lane);
-      values.PutConstant(slot, rows.rem, period, t * period, lane);
-    } else {
-      constant = constants && n > period && slot.Uniform(rows.rem, period, &complete);
-      pattern.PutHead(t, base, (uint32_t)stored | (constant ? AIJTC_SLOT_CONST : 0), mask, lane);
-      if (constant) values.PutConstant(slot, rows.rem, period, stored, lane);
-      else values.PutEntries(slot, placed, stored, lane);
-    }
-    entries += n;
-    stored += constant ? period : places;
+    constant = look && n > period && slot.Uniform(rows.rem, period, &complete);
+    pattern.PutHead(slice, t, base, (uint32_t)where | (constant ? AIJTC_SLOT_CONST : 0), mask, lane);
+    where += constant ? period : places;
   }
 }
 
 template <int R>
-__device__ void WriteCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, int period, PatternStore<R> &pattern, ValueStore<false> &values, int lane)
+__device__ void WriteCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, int lane)
 {
   int32_t before = 0; /* places */
 
   for (int32_t t = 0; t < slice.slots; t++) {
     int32_t  off[R], base = INT_MAX;
-    unsigned mask[R], placed[R];
-    Slot<R>  slot;
+    unsigned mask[R];
 
 #pragma unroll
     for (int r = 0; r < R; r++) {
-      slot.has[r]  = rows.Has(r, t);
-      slot.bits[r] = slot.has[r] ? BitsOf(A.a, rows.Place(r, t)) : 0;
-      off[r]       = slot.has[r] ? OffsetOf(A.j, rows.Place(r, t), rows.ref[r]) : INT_MAX;
-      mask[r]      = __ballot_sync(ALL_LANES, slot.has[r]);
-      placed[r]    = PlacedLanes(slice, mask[r]);
-      base         = min(base, off[r]);
+      off[r]  = rows.Has(r, t) ? OffsetOf(A.j, rows.Place(r, t), rows.ref[r]) : INT_MAX;
+      mask[r] = __ballot_sync(ALL_LANES, rows.Has(r, t));
+      base    = min(base, off[r]);
     }
     base = __reduce_min_sync(ALL_LANES, base);
-    pattern.PutHead(t, base, (uint32_t)before, mask, lane);
-    if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot, rows.rem, period, t * period, lane);
-    else values.PutEntries(slot, placed, before, lane);
+    pattern.PutHead(slice, t, base, (uint32_t)before, mask, lane);
 #pragma unroll
     for (int r = 0; r < R; r++) {
-      if (placed[r] >> lane & 1) pattern.PutDelta(before + __popc(placed[r] & ((1u << lane) - 1)), slot.has[r] ? (uint32_t)off[r] - (uint32_t)base : 0);
-      before += __popc(placed[r]);
+      const unsigned placed = PlacedLanes(slice, mask[r]);
+
+      if (placed >> lane & 1) pattern.PutDelta(before + __popc(placed & ((1u << lane) - 1)), mask[r] >> lane & 1 ? (uint32_t)off[r] - (uint32_t)base : 0);
+      before += __popc(placed);
     }
   }
 }
 
 template <int R>
-__global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, Streams to, const Units *__restrict__ unit, PetscInt begin, PetscInt end)
+__global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, Streams to, const Units *__restrict__ unit, Stage stage, PetscInt begin, PetscInt end)
 {
-  __shared__ DictCopy dict;
-  const int           lane = (int)threadIdx.x % AIJTC_LANES;
-  const PetscInt      s    = begin + (PetscInt)blockIdx.x * WARPS + (PetscInt)threadIdx.x / AIJTC_LANES;
+  const int      lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
+  const PetscInt s = begin + (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES;
 
-  dict.Load(to.dict, to.ndict);
   if (s >= end) return;
 
   AIJTCSlice slice = to.slice[s];
@@ -161,34 +156,43 @@ __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, 
   }
   if (!slice.entries) return;
 
-  PatternStore<R>   pattern(to.pattern, slice);
-  ValueStore<false> values(to.value, slice, dict);
-  SliceRows<R>      rows;
+  const int64_t   places = slice.form & AIJTC_FORM_SPREAD ? (int64_t)AIJTC_LANES * R * slice.slots : slice.entries;
+  uint8_t        *value  = to.value + (size_t)AIJTC_UNIT * slice.value;
+  PatternStore<R> pattern(to.pattern, slice);
+  SliceRows<R>    rows;
 
   rows.Load(shape, slice, to.rid, A.i, lane);
-  if (IsMerged(shape, slice)) WriteMerged(slice, rows, A, shape.period(), to.constants, pattern, values, lane);
-  else WriteCSR(slice, rows, A, shape.period(), pattern, values, lane);
+
+  const Csr near = StageSlice(stage, slice, rows, A, lane);
+
+  WaitForStage();
+  if (IsMerged(shape, slice)) WriteMerged(slice, rows, near, shape.period(), !(slice.form & AIJTC_FORM_CONST) && slice.values < places, pattern, lane);
+  else WriteCSR(slice, rows, near, pattern, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.head_end, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.end, lane);
-  FillUnit(values.value, values.value + (size_t)slice.values * values.Width(), lane);
+  FillUnit(value, value + (size_t)slice.values * ValueWidth(slice), lane);
 }
 
 template <int R>
 PetscErrorCode LaunchWrite(const AIJTCLayout *layout, AIJTCKind kind, PetscInt begin, const Csr &A, const Units unit[], cudaStream_t stream)
 {
-  const SliceShape shape = {kind, layout->m, (int)layout->params.bs};
-  const Streams    to    = {layout->slice, layout->pattern, layout->value, layout->rid, layout->dict, (int)layout->ndict, (layout->params.compress & AIJTC_COMPRESS_VALUE) != 0};
-  const PetscInt   count = layout->nslices[kind];
+  constexpr int    most_warps = 4;
+  const SliceShape shape      = {kind, layout->m, (int)layout->params.bs};
+  const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid};
+  const PetscInt   count      = layout->nslices[kind];
+  StagePlan        plan;
 
   PetscFunctionBegin;
   if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  WriteKernel<R><<<BlocksFor(count, WARPS), THREADS, 0, stream>>>(shape, A, to, unit, begin, begin + count);
+  PetscCall(PlanStage(layout, kind, sizeof(PetscInt), 0, 0, most_warps, &plan));
+  PetscCall(AllowShared(WriteKernel<R>, plan.shared));
+  WriteKernel<R><<<BlocksFor(count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, to, unit, plan.stage, begin, begin + count);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode WriteSlices(const AIJTCLayout *layout, const Csr &A, const Units unit[], cudaStream_t stream)
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], cudaStream_t stream)
 {
   const PetscInt rtile = layout->params.rtile, rrows = layout->params.rrows, tiles = layout->nslices[AIJTC_LONG], rows = tiles + layout->nslices[AIJTC_TILE];
 

@@ -1,6 +1,8 @@
 /*
    Method
-     The arrays of a layout in device memory: room for them, copies from and to the host, their end.
+     The arrays of a layout in device memory: room for them, copies from and to the host, their end. Arrays whose sizes become known at the same time share an allocation, and all come from the
+     memory pool of the stream, which keeps what is given back (PETSc sets no limit): a layout that is built anew finds the memory of the one before, while cudaMalloc() and cudaFree() would map and
+     unmap it, 5 to 100 us an array.
 
    Layout
      include/petsctc/private/aijtclayout.h, array by array as on the host
@@ -40,21 +42,69 @@ PetscErrorCode DeviceMallocBytes(size_t bytes, void **array, cudaStream_t stream
   if (bytes) PetscCall(CheckMalloc(cudaMallocAsync(array, bytes, stream), bytes, array));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* memory[which] of a layout, with the arrays that `place` puts there */
+template <class Place>
+static PetscErrorCode AllocateBlock(AIJTCLayout *layout, int which, Place place, cudaStream_t stream)
+{
+  Block count, block;
+
+  PetscFunctionBegin;
+  place(count);
+  PetscCall(DeviceMallocBytes(count.bytes, &layout->memory[which], stream));
+  block.memory = static_cast<uint8_t *>(layout->memory[which]);
+  place(block);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AllocateStart(AIJTCLayout *layout, cudaStream_t stream)
+{
+  const auto place = [layout](Block &block) {
+    block.Place((PetscCount)layout->m + 1, &layout->start);
+    block.Place(1, &layout->misfit);
+  };
+
+  PetscFunctionBegin;
+  PetscCall(AllocateBlock(layout, 0, place, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AllocateSlices(AIJTCLayout *layout, cudaStream_t stream)
+{
+  const auto place = [layout](Block &block) {
+    block.Place(AIJTCSlicesTotal(layout), &layout->slice);
+    block.Place(layout->nrid, &layout->rid);
+    block.Place(layout->nlong ? (PetscCount)layout->nlong + 1 : 0, &layout->long_piece);
+    block.Place(layout->nslices[AIJTC_LONG], &layout->partial);
+    block.Place(AIJTC_MAX_DICT, &layout->dict);
+  };
+
+  PetscFunctionBegin;
+  PetscCall(AllocateBlock(layout, 1, place, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AllocateStreams(AIJTCLayout *layout, cudaStream_t stream)
+{
+  const auto place = [layout](Block &block) {
+    block.Place(layout->npattern, &layout->pattern);
+    block.Place(layout->nvalue, &layout->value);
+  };
+
+  PetscFunctionBegin;
+  PetscCall(AllocateBlock(layout, 2, place, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 } // namespace aijtcbuild
 
 namespace
 {
-using aijtcbuild::DeviceMalloc;
-
-/* One array of a copy, empty ones left NULL */
+/* One array of a copy */
 template <class T>
-PetscErrorCode ToDevice(PetscCount count, const T *host, T **device, cudaStream_t stream)
+PetscErrorCode ToDevice(PetscCount count, const T *host, T *device, cudaStream_t stream)
 {
   PetscFunctionBegin;
-  *device = nullptr;
-  if (!host) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(DeviceMalloc(count, device));
-  if (count) PetscCallCUDA(cudaMemcpyAsync(*device, host, (size_t)count * sizeof(T), cudaMemcpyHostToDevice, stream));
+  if (host && count) PetscCallCUDA(cudaMemcpyAsync(device, host, (size_t)count * sizeof(T), cudaMemcpyHostToDevice, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -80,36 +130,53 @@ PetscBool IsExactAlways(const AIJTCLayout *host)
   return PETSC_TRUE;
 }
 
+/* Entries of the largest slice of consecutive rows */
+PetscInt LargestEntries(const AIJTCLayout *host)
+{
+  const PetscInt first   = host->nslices[AIJTC_LONG] + host->nslices[AIJTC_TILE];
+  PetscInt       largest = 0;
+
+  for (PetscInt s = first; s < first + host->nconsecutive; s++) largest = PetscMax(largest, (PetscInt)host->slice[s].entries);
+  return largest;
+}
+
 /* The sizes and what was found, without the arrays */
 AIJTCLayout WithoutArrays(const AIJTCLayout &from, PetscBool cuda)
 {
   AIJTCLayout to = from;
 
-  to.cuda       = cuda;
-  to.slice      = nullptr;
-  to.pattern    = nullptr;
-  to.value      = nullptr;
-  to.dict       = nullptr;
-  to.rid        = nullptr;
-  to.long_piece = nullptr;
-  to.partial    = nullptr;
-  to.start      = nullptr;
+  to.cuda         = cuda;
+  to.slice        = nullptr;
+  to.pattern      = nullptr;
+  to.value        = nullptr;
+  to.dict         = nullptr;
+  to.rid          = nullptr;
+  to.long_piece   = nullptr;
+  to.partial      = nullptr;
+  to.start        = nullptr;
+  to.misfit       = nullptr;
+  to.largest      = 0;
+  to.exact_always = PETSC_FALSE;
+  for (void *&memory : to.memory) memory = nullptr;
   return to;
 }
 
 PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t stream)
 {
-  const PetscInt slices = AIJTCSlicesTotal(host);
-
   PetscFunctionBegin;
-  PetscCall(ToDevice(slices, host->slice, &device->slice, stream));
-  PetscCall(ToDevice(host->npattern, host->pattern, &device->pattern, stream));
-  PetscCall(ToDevice(host->nvalue, host->value, &device->value, stream));
-  PetscCall(ToDevice(AIJTC_MAX_DICT, host->dict, &device->dict, stream));
-  PetscCall(ToDevice(host->nrid, host->rid, &device->rid, stream));
-  PetscCall(ToDevice((PetscCount)host->nlong + 1, host->long_piece, &device->long_piece, stream));
-  PetscCall(ToDevice((PetscCount)host->m + 1, host->start, &device->start, stream));
-  PetscCall(DeviceMalloc(host->nslices[AIJTC_LONG], &device->partial));
+  PetscCall(aijtcbuild::AllocateStart(device, stream));
+  PetscCall(aijtcbuild::AllocateSlices(device, stream));
+  PetscCall(aijtcbuild::AllocateStreams(device, stream));
+  if (!host->dict) device->dict = nullptr;
+  PetscCall(ToDevice(AIJTCSlicesTotal(host), host->slice, device->slice, stream));
+  PetscCall(ToDevice(host->npattern, host->pattern, device->pattern, stream));
+  PetscCall(ToDevice(host->nvalue, host->value, device->value, stream));
+  PetscCall(ToDevice(AIJTC_MAX_DICT, host->dict, device->dict, stream));
+  PetscCall(ToDevice(host->nrid, host->rid, device->rid, stream));
+  PetscCall(ToDevice((PetscCount)host->nlong + 1, host->long_piece, device->long_piece, stream));
+  PetscCall(ToDevice((PetscCount)host->m + 1, host->start, device->start, stream));
+  PetscCallCUDA(cudaMemsetAsync(device->misfit, 0, sizeof(*device->misfit), stream));
+  device->largest      = LargestEntries(host);
   device->exact_always = IsExactAlways(host);
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -166,15 +233,15 @@ PetscErrorCode AIJTCLayoutDownload_CUDA(const AIJTCLayout *device, AIJTCLayout *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Memory of a pool goes back to it at once, whoever still reads it: hence the wait */
 PetscErrorCode AIJTCLayoutDestroy_CUDA(AIJTCLayout *layout)
 {
-  void *const arrays[] = {layout->slice, layout->pattern, layout->value, layout->dict, layout->rid, layout->long_piece, layout->partial, layout->start};
-  cudaError_t cerr     = cudaSuccess;
+  cudaError_t cerr = layout->memory[0] ? cudaDeviceSynchronize() : cudaSuccess;
 
   PetscFunctionBegin;
   /* A failed free does not keep the others from being tried, nor leaves a pointer that would be freed again */
-  for (void *array : arrays) {
-    const cudaError_t e = array ? cudaFree(array) : cudaSuccess;
+  for (void *memory : layout->memory) {
+    const cudaError_t e = memory ? cudaFree(memory) : cudaSuccess;
 
     if (cerr == cudaSuccess) cerr = e;
   }

@@ -1,13 +1,16 @@
 /*
    Method
-     Values of the same pattern into the forms that the slices have, one warp a slice. In CSR order the entry of a slot is known; in merged order every lane counts the mask bits that it has passed,
-     which is how many entries of its row it has taken. Columns are not read. A value that its form does not hold sets a flag; the host reads it, and so waits, only if some form can fail.
+     Values of the pattern into the forms that the slices have, one warp a slice: of a refresh, and of a build once the pattern stream is written. In CSR order the entry of a slot is known; in merged
+     order every lane counts the mask bits that it has passed, which is how many entries of its row it has taken. Columns are not read. The masks of 32 slots are read at once, one slot a lane, while
+     the values of a slice of consecutive rows are on the way to shared memory (build_stage.cuh). A value that its form does not hold sets a flag; the host reads it, and so waits, only if some form can
+     fail.
 
    Layout
      include/petsctc/private/aijtclayout.h
 
    Memory traffic
-     8 bytes a nonzero and 4 a row read, the masks of slices in merged order, the values written. A 7-point matrix of 256^3 rows with stored values: 1.04 GB read, 0.94 GB written: 460 us at 4.3 TB/s.
+     8 bytes a nonzero and 4 a row read, the masks of slices in merged order, the values written. A 7-point matrix of 256^3 rows with stored values: 1.04 GB read, 0.94 GB written: 460 us at 4.3 TB/s; a
+     27-point one of 100^3 rows: 0.42 GB, 100 us.
 */
 #include "build_values.cuh"
 
@@ -15,7 +18,8 @@ namespace aijtcbuild
 {
 namespace
 {
-struct RefreshView {
+/* What the kernel needs of the layout, and the values */
+struct ValuesView {
   const AIJTCSlice  *slice;
   const uint8_t     *pattern;
   uint8_t           *value;
@@ -25,38 +29,62 @@ struct RefreshView {
   int               *misfit;
 };
 
+/* Slots from a multiple of AIJTC_LANES on, one a lane */
 template <int R>
-__device__ void RefreshMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, const RefreshView &A, int period, ValueStore<true> &values, int lane)
+struct SlotHeads {
+  uint32_t where, mask[R];
+
+  __device__ __forceinline__ void Load(const AIJTCSlice &slice, const uint8_t *pattern, int32_t t)
+  {
+    const AIJTCSlot *slot = reinterpret_cast<const AIJTCSlot *>(pattern + (size_t)AIJTC_UNIT * slice.pattern);
+    const uint32_t  *bits = reinterpret_cast<const uint32_t *>(slot + slice.slots);
+
+    where = 0;
+#pragma unroll
+    for (int r = 0; r < R; r++) mask[r] = ALL_LANES;
+    if (t >= slice.slots) return;
+    where = __ldg(&slot[t].where);
+    if (slice.form & AIJTC_FORM_FULL) return;
+#pragma unroll
+    for (int r = 0; r < R; r++) mask[r] = __ldg(bits + (size_t)t * R + r);
+  }
+};
+
+template <int R>
+__device__ void StoreMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, const PetscScalar *a, const uint8_t *pattern, SlotHeads<R> heads, int period, ValueStore &values, int lane)
 {
-  const AIJTCSlot *head = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * slice.pattern);
-  const uint32_t  *bits = reinterpret_cast<const uint32_t *>(head + slice.slots);
-  PetscInt         next[R];
+  PetscInt next[R];
 
 #pragma unroll
   for (int r = 0; r < R; r++) next[r] = rows.begin[r];
+  for (int32_t first = 0; first < slice.slots; first += AIJTC_LANES) {
+    const int32_t n = min(slice.slots - first, (int32_t)AIJTC_LANES);
+
+    if (first) heads.Load(slice, pattern, first + lane);
 #pragma unroll 2
-  for (int32_t t = 0; t < slice.slots; t++) {
-    const uint32_t where = __ldg(&head[t].where);
-    unsigned       placed[R];
-    Slot<R>        slot;
+    for (int32_t k = 0; k < n; k++) {
+      const uint32_t where = __shfl_sync(ALL_LANES, heads.where, k);
+      unsigned       placed[R];
+      Slot<R>        slot;
 
 #pragma unroll
-    for (int r = 0; r < R; r++) {
-      const unsigned mask = slice.form & AIJTC_FORM_FULL ? ALL_LANES : __ldg(bits + (size_t)t * R + r);
+      for (int r = 0; r < R; r++) {
+        const unsigned mask = __shfl_sync(ALL_LANES, heads.mask[r], k);
 
-      placed[r]    = PlacedLanes(slice, mask);
-      slot.has[r]  = mask >> lane & 1;
-      slot.bits[r] = slot.has[r] ? BitsOf(A.a, next[r]) : 0;
-      next[r] += slot.has[r];
+        placed[r]    = PlacedLanes(slice, mask);
+        slot.has[r]  = mask >> lane & 1;
+        slot.bits[r] = slot.has[r] ? BitsOf(a, next[r]) : 0;
+        next[r] += slot.has[r];
+      }
+      if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot, rows.rem, period, (first + k) * period, lane);
+      else if (where & AIJTC_SLOT_CONST) values.PutConstant(slot, rows.rem, period, (int32_t)(where & ~AIJTC_SLOT_CONST), lane);
+      else values.PutEntries(slot, placed, (int32_t)where, lane);
     }
-    if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot, rows.rem, period, t * period, lane);
-    else if (where & AIJTC_SLOT_CONST) values.PutConstant(slot, rows.rem, period, (int32_t)(where & ~AIJTC_SLOT_CONST), lane);
-    else values.PutEntries(slot, placed, (int32_t)where, lane);
   }
 }
 
 template <int R>
-__device__ void RefreshCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, const RefreshView &A, int period, ValueStore<true> &values, int lane)
+__device__ void StoreCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, const PetscScalar *a, int period, ValueStore &values, int lane)
 {
   int32_t before = 0;
 
@@ -67,7 +95,7 @@ __device__ void RefreshCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, co
 #pragma unroll
     for (int r = 0; r < R; r++) {
       slot.has[r]  = rows.Has(r, t);
-      slot.bits[r] = slot.has[r] ? BitsOf(A.a, rows.Place(r, t)) : 0;
+      slot.bits[r] = slot.has[r] ? BitsOf(a, rows.Place(r, t)) : 0;
       placed[r]    = PlacedLanes(slice, __ballot_sync(ALL_LANES, slot.has[r]));
     }
     if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot, rows.rem, period, t * period, lane);
@@ -78,73 +106,81 @@ __device__ void RefreshCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, co
 }
 
 template <int R>
-__global__ void __launch_bounds__(THREADS) RefreshKernel(SliceShape shape, RefreshView A, PetscInt begin, PetscInt end)
+__global__ void __launch_bounds__(THREADS) ValuesKernel(SliceShape shape, ValuesView A, Stage stage, PetscInt begin, PetscInt end)
 {
-  __shared__ DictCopy dict;
-  const int           lane = (int)threadIdx.x % AIJTC_LANES;
-  const PetscInt      s    = begin + (PetscInt)blockIdx.x * WARPS + (PetscInt)threadIdx.x / AIJTC_LANES;
-
-  dict.Load(A.dict, A.ndict);
-  if (s >= end) return;
-
-  const AIJTCSlice slice = A.slice[s];
-  ValueStore<true> values(A.value, slice, dict);
+  DictCopy        *dict = reinterpret_cast<DictCopy *>(SharedMemory());
+  const int        lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
+  const PetscInt   s      = begin + (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES;
+  const AIJTCSlice slice  = s < end ? A.slice[s] : AIJTCSlice{}; /* one without slots */
+  const bool       merged = IsMerged(shape, slice);
+  ValueStore       values(A.value, slice, dict);
   SliceRows<R>     rows;
+  SlotHeads<R>     heads;
 
   rows.Load(shape, slice, A.rid, A.start, lane);
-  if (IsMerged(shape, slice)) RefreshMerged(slice, rows, A, shape.period(), values, lane);
-  else RefreshCSR(slice, rows, A, shape.period(), values, lane);
+
+  const Csr near = StageSlice(stage, slice, rows, {nullptr, nullptr, A.a}, lane);
+
+  if (merged) heads.Load(slice, A.pattern, lane);
+  if (A.ndict) dict->Load(A.dict, A.ndict);
+  WaitForStage();
+  if (merged) StoreMerged(slice, rows, near.a, A.pattern, heads, shape.period(), values, lane);
+  else StoreCSR(slice, rows, near.a, shape.period(), values, lane);
   if (!values.fits) *A.misfit = 1;
 }
 
 template <int R>
-PetscErrorCode LaunchRefresh(const AIJTCLayout *layout, AIJTCKind kind, PetscInt begin, const RefreshView &A, cudaStream_t stream)
+PetscErrorCode LaunchValues(const AIJTCLayout *layout, AIJTCKind kind, PetscInt begin, const ValuesView &A, cudaStream_t stream)
 {
-  const SliceShape shape = {kind, layout->m, (int)layout->params.bs};
-  const PetscInt   count = layout->nslices[kind];
+  constexpr int    most_warps = 4;
+  const SliceShape shape      = {kind, layout->m, (int)layout->params.bs};
+  const PetscInt   count      = layout->nslices[kind];
+  const size_t     dict       = layout->ndict ? (sizeof(DictCopy) + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN : 0;
+  StagePlan        plan;
 
   PetscFunctionBegin;
   if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  RefreshKernel<R><<<BlocksFor(count, WARPS), THREADS, 0, stream>>>(shape, A, begin, begin + count);
+  PetscCall(PlanStage(layout, kind, 0, sizeof(PetscScalar), dict, most_warps, &plan));
+  PetscCall(AllowShared(ValuesKernel<R>, plan.shared));
+  ValuesKernel<R><<<BlocksFor(count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, plan.stage, begin, begin + count);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+} // namespace
 
-PetscErrorCode RefreshKinds(const AIJTCLayout *layout, const PetscScalar a[], int *misfit, cudaStream_t stream)
+PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream)
 {
-  const PetscInt    rtile = layout->params.rtile, rrows = layout->params.rrows, tiles = layout->nslices[AIJTC_LONG], rows = tiles + layout->nslices[AIJTC_TILE];
-  const RefreshView A = {layout->slice, layout->pattern, layout->value, layout->rid, layout->start, layout->dict, a, (int)layout->ndict, misfit};
+  const PetscInt   rtile = layout->params.rtile, rrows = layout->params.rrows, tiles = layout->nslices[AIJTC_LONG], rows = tiles + layout->nslices[AIJTC_TILE];
+  const ValuesView A = {layout->slice, layout->pattern, layout->value, layout->rid, layout->start, layout->dict, a, (int)layout->ndict, layout->misfit};
 
   PetscFunctionBegin;
-  PetscCall(LaunchRefresh<1>(layout, AIJTC_LONG, 0, A, stream));
-  if (rtile == 1) PetscCall(LaunchRefresh<1>(layout, AIJTC_TILE, tiles, A, stream));
-  else PetscCall(LaunchRefresh<4>(layout, AIJTC_TILE, tiles, A, stream));
-  if (rrows == 1) PetscCall(LaunchRefresh<1>(layout, AIJTC_ROWS, rows, A, stream));
-  else if (rrows == 2) PetscCall(LaunchRefresh<2>(layout, AIJTC_ROWS, rows, A, stream));
-  else PetscCall(LaunchRefresh<4>(layout, AIJTC_ROWS, rows, A, stream));
+  PetscCall(LaunchValues<1>(layout, AIJTC_LONG, 0, A, stream));
+  if (rtile == 1) PetscCall(LaunchValues<1>(layout, AIJTC_TILE, tiles, A, stream));
+  else PetscCall(LaunchValues<4>(layout, AIJTC_TILE, tiles, A, stream));
+  if (rrows == 1) PetscCall(LaunchValues<1>(layout, AIJTC_ROWS, rows, A, stream));
+  else if (rrows == 2) PetscCall(LaunchValues<2>(layout, AIJTC_ROWS, rows, A, stream));
+  else PetscCall(LaunchValues<4>(layout, AIJTC_ROWS, rows, A, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-} // namespace
 } // namespace aijtcbuild
 
+/* A refresh that cannot fail does not wait; after the wait of the others no product can start too early */
 PetscErrorCode AIJTCLayoutRefresh_CUDA(AIJTCLayout *layout, const PetscScalar a[], PetscBool *fits, PetscTCStream stream)
 {
-  aijtcbuild::Scratch scratch(stream);
-  int                *misfit = nullptr, found = 0;
+  int found = 0;
 
   PetscFunctionBegin;
   PetscCheck(layout->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout lives in host memory: use AIJTCLayoutRefresh_Host()");
   *fits = PETSC_TRUE;
   if (!layout->nnz) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!layout->exact_always) {
-    PetscCall(scratch.Get(1, &misfit));
-    PetscCallCUDA(cudaMemsetAsync(misfit, 0, sizeof(*misfit), stream));
+  PetscCall(aijtcbuild::StoreValues(layout, a, stream));
+  if (layout->exact_always) {
+    PetscCall(aijtcbuild::SettleLayout(stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(aijtcbuild::RefreshKinds(layout, a, misfit, stream));
-  PetscCall(aijtcbuild::SettleLayout(stream));
-  if (layout->exact_always) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cudaMemcpyAsync(&found, misfit, sizeof(found), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaMemcpyAsync(&found, layout->misfit, sizeof(found), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
+  if (found) PetscCallCUDA(cudaMemsetAsync(layout->misfit, 0, sizeof(*layout->misfit), stream));
   *fits = found ? PETSC_FALSE : PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,6 +14,7 @@
 */
 #include "layoutbuild.h"
 #include <algorithm>
+#include <cstdlib>
 
 namespace
 {
@@ -93,6 +94,17 @@ PetscErrorCode AllocateStreams(AIJTCLayout *layout)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* AIJTCLayout.stride, from the pattern: bases ascend in a slice without deltas */
+PetscInt Stride(const AIJTCLayout *layout)
+{
+  const AIJTCSlice *slice = layout->slice + layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nconsecutive / 2;
+  const AIJTCSlot  *slot;
+
+  if (!layout->nconsecutive || !slice->slots || AIJTCFormDeltaBytes(slice->form)) return 0;
+  slot = (const AIJTCSlot *)(layout->pattern + (PetscCount)AIJTC_UNIT * slice->pattern);
+  return std::max(std::abs(slot[0].base), std::abs(slot[slice->slots - 1].base));
+}
+
 PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
 {
   const PetscInt m    = layout->m;
@@ -115,6 +127,7 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
     PetscCall(AIJTCSliceWritePattern(layout, s, work));
     layout->slice[s].form = form; /* with the dictionary */
   }
+  layout->stride = Stride(layout);
   PetscCall(AIJTCLayoutRefresh_Host(layout, a, &fits, nullptr));
   PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Values do not fit the forms just chosen for them");
   PetscFunctionReturn(PETSC_SUCCESS);
