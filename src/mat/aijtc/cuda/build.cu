@@ -104,7 +104,7 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   PetscCall(AnalyzeSlices(layout, A, group, &found->table, &unit, scratch, &streams, stream));
   PetscCall(SetStreamSizes(layout, streams));
   PetscCall(AllocateStreams(layout, stream));
-  PetscCall(WritePattern(layout, A, unit, stream));
+  PetscCall(WritePattern(layout, A, unit, streams.mixed, stream));
   PetscCall(StoreValues(layout, A.a, stream));
   PetscCall(SettleLayout(stream));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -138,6 +138,7 @@ struct StreamCounts {
   Units   total;
   int     ndict;
   int     inexact; /* a slice has a form that does not hold any value */
+  int     mixed;   /* a slice has constant slots and others */
   int32_t stride;  /* as in AIJTCLayout, if there are slices of consecutive rows */
 };
 
@@ -162,8 +163,8 @@ PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8
 PetscErrorCode OrderRows(AIJTCLayout *layout, const PetscInt i[], const uint8_t flag[], const RowCounts &counts, PetscInt **group, Scratch &scratch, cudaStream_t stream);
 /* 3. All of every slice but its places in the streams, which are in *unit; the dictionary. Waits for the device. */
 PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
-/* 4. The places of the slices, and the pattern stream */
-PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], cudaStream_t stream);
+/* 4. The places of the slices, and the pattern stream. values: StreamCounts.mixed */
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], bool values, cudaStream_t stream);
 /* 5. The value stream (refresh.cu) */
 PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream);
 

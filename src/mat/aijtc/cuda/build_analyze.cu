@@ -320,15 +320,16 @@ __device__ __forceinline__ void ClearTable(DictTable &table)
 }
 
 template <int R>
-__global__ void __launch_bounds__(THREADS) AnalyzeKernel(SliceShape shape, SliceOrigin origin, Csr A, const PetscInt *__restrict__ rid, AIJTCCompress compress, PetscInt count, AIJTCSlice *__restrict__ slices, Stage stage, Findings found)
+__global__ void __launch_bounds__(THREADS)
+  AnalyzeKernel(SliceShape shape, SliceOrigin origin, Csr A, const PetscInt *__restrict__ rid, AIJTCCompress compress, PetscInt begin, PetscInt end, AIJTCSlice *__restrict__ slices, Stage stage, Findings found)
 {
   DictTable         &block = *reinterpret_cast<DictTable *>(SharedMemory()); /* if values may be compressed */
   const int          lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
   unsigned long long stored = 0;
 
   if (compress & AIJTC_COMPRESS_VALUE) ClearTable(block);
-  if (blockIdx.x == 0 && threadIdx.x == 0) found.counts->inexact = 0; /* for the next kernel */
-  for (PetscInt q = (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES; q < count; q += (PetscInt)gridDim.x * warps) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) found.counts->inexact = found.counts->mixed = 0; /* for the next kernel */
+  for (PetscInt q = begin + (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES; q < end; q += (PetscInt)gridDim.x * warps) {
     AIJTCSlice   slice = origin(q);
     Profile      profile;
     SliceRows<R> rows;
@@ -336,7 +337,7 @@ __global__ void __launch_bounds__(THREADS) AnalyzeKernel(SliceShape shape, Slice
     rows.Load(shape, slice, rid, A.i, lane);
     slice.entries = rows.Entries();
     if (slice.entries) {
-      const Csr near = StageSlice(stage, slice, rows, A, lane);
+      const Csr near = StageSlice(stage, slice, true, rows, A, lane);
 
       WaitForStage();
       profile = Analyze(shape, rows, near, compress, slice);
@@ -393,45 +394,34 @@ __global__ void __launch_bounds__(THREADS) SizesKernel(PetscInt nlong, PetscInt 
   unsigned long long       pattern = (unsigned long long)slice.slots * (sizeof(AIJTCSlot) + (slice.form & AIJTC_FORM_FULL ? 0 : sizeof(uint32_t) * R));
 
   if (value != AIJTC_VALUE_DOUBLE || (unsigned long long)slice.values != places) counts->inexact = 1;
+  if (HasConstantSlots(slice, R)) counts->mixed = 1;
   if (delta) pattern = (pattern + AIJTC_DELTA_ALIGN - 1) / AIJTC_DELTA_ALIGN * AIJTC_DELTA_ALIGN + places * delta_bytes;
   unit[s] = {UnitsOf(pattern), UnitsOf((unsigned long long)slice.values * (value == AIJTC_VALUE_DOUBLE ? 8 : value == AIJTC_VALUE_FLOAT ? 4 : 1))};
 }
 
+SliceOrigin OriginOf(const AIJTCLayout *layout, AIJTCKind kind, const PetscInt *group)
+{
+  if (kind == AIJTC_LONG) return {layout->long_piece, layout->nlong, 0, nullptr, 0, 0};
+  if (kind == AIJTC_TILE) return {nullptr, 0, 0, nullptr, layout->rid_tile, AIJTC_TILE_ROWS * layout->params.rtile};
+  return {nullptr, 0, layout->nconsecutive, group, layout->rid_rows, AIJTC_LANES * layout->params.rrows};
+}
+
 template <int R>
-PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, AIJTCKind kind, const SliceOrigin &origin, const Csr &A, AIJTCSlice *slices, const Findings &found, cudaStream_t stream)
+PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, const Span &span, const Csr &A, const PetscInt *group, const Findings &found, cudaStream_t stream)
 {
   const AIJTCCompress compress = layout->params.compress;
   const bool          pattern = compress & AIJTC_COMPRESS_PATTERN, values = compress & AIJTC_COMPRESS_VALUE;
-  const SliceShape    shape = {kind, layout->m, (int)layout->params.bs};
-  const PetscInt      count = layout->nslices[kind];
+  const SliceShape    shape      = {span.kind, layout->m, (int)layout->params.bs};
+  const PetscInt      kind_begin = span.kind == AIJTC_LONG ? 0 : layout->nslices[AIJTC_LONG] + (span.kind == AIJTC_TILE ? 0 : layout->nslices[AIJTC_TILE]), begin = span.begin - kind_begin;
   StagePlan           plan;
   unsigned            blocks;
 
   PetscFunctionBegin;
-  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PlanStage(layout, kind, pattern ? sizeof(PetscInt) : 0, values ? sizeof(PetscScalar) : 0, values ? RunBytes(1, sizeof(DictTable)) : 0, WARPS, &plan));
+  PetscCall(PlanStage(layout, span, pattern ? sizeof(PetscInt) : 0, values ? sizeof(PetscScalar) : 0, values ? RunBytes(1, sizeof(DictTable)) : 0, WARPS, &plan));
   PetscCall(AllowShared(AnalyzeKernel<R>, plan.shared));
-  blocks = PetscMin(BlocksFor(count, plan.warps), (unsigned)(plan.processors * plan.blocks));
-  AnalyzeKernel<R><<<blocks, AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, origin, A, layout->rid, compress, count, slices, plan.stage, found);
+  blocks = PetscMin(BlocksFor(span.count, plan.warps), (unsigned)(plan.processors * plan.blocks));
+  AnalyzeKernel<R><<<blocks, AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, OriginOf(layout, span.kind, group), A, layout->rid, compress, begin, begin + span.count, layout->slice + kind_begin, plan.stage, found);
   PetscCallCUDA(cudaGetLastError());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode AnalyzeKinds(const AIJTCLayout *layout, const Csr &A, const PetscInt *group, const Findings &found, cudaStream_t stream)
-{
-  const PetscInt    rtile = layout->params.rtile, rrows = layout->params.rrows;
-  const SliceOrigin pieces     = {layout->long_piece, layout->nlong, 0, nullptr, 0, 0};
-  const SliceOrigin tiles      = {nullptr, 0, 0, nullptr, layout->rid_tile, AIJTC_TILE_ROWS * rtile};
-  const SliceOrigin rows       = {nullptr, 0, layout->nconsecutive, group, layout->rid_rows, AIJTC_LANES * rrows};
-  AIJTCSlice       *first_tile = layout->slice + layout->nslices[AIJTC_LONG], *first_rows = first_tile + layout->nslices[AIJTC_TILE];
-
-  PetscFunctionBegin;
-  PetscCall(LaunchAnalyze<1>(layout, AIJTC_LONG, pieces, A, layout->slice, found, stream));
-  if (rtile == 1) PetscCall(LaunchAnalyze<1>(layout, AIJTC_TILE, tiles, A, first_tile, found, stream));
-  else PetscCall(LaunchAnalyze<4>(layout, AIJTC_TILE, tiles, A, first_tile, found, stream));
-  if (rrows == 1) PetscCall(LaunchAnalyze<1>(layout, AIJTC_ROWS, rows, A, first_rows, found, stream));
-  else if (rrows == 2) PetscCall(LaunchAnalyze<2>(layout, AIJTC_ROWS, rows, A, first_rows, found, stream));
-  else PetscCall(LaunchAnalyze<4>(layout, AIJTC_ROWS, rows, A, first_rows, found, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -453,7 +443,7 @@ PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *
   PetscCall(scratch.GetAll(place));
   *unit        = reinterpret_cast<Units *>(places);
   found.counts = reinterpret_cast<StreamCounts *>(*unit + slices);
-  PetscCall(AnalyzeKinds(layout, A, group, found, stream));
+  PetscCall(ForSpans(layout, [&](auto groups, const Span &span) { return LaunchAnalyze<decltype(groups)::value>(layout, span, A, group, found, stream); }));
   SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG], layout->nslices[AIJTC_TILE], slices, (int)layout->params.rtile, (int)layout->params.rrows, layout->params.compress, table, layout->dict,
                                                                                   layout->slice, *unit, found.counts);
   PetscCallCUDA(cudaGetLastError());

@@ -33,6 +33,14 @@ __device__ __forceinline__ bool IsMerged(const SliceShape &shape, const AIJTCSli
   return shape.kind == AIJTC_ROWS && !(slice.form >> AIJTC_FORM_DELTA & 3);
 }
 
+/* Has the slice constant slots besides others? Each of them stores fewer values than it has places */
+__device__ __forceinline__ bool HasConstantSlots(const AIJTCSlice &slice, int groups)
+{
+  const int64_t places = slice.form & AIJTC_FORM_SPREAD ? (int64_t)AIJTC_LANES * groups * slice.slots : slice.entries;
+
+  return !(slice.form & AIJTC_FORM_CONST) && slice.values < places;
+}
+
 template <int R>
 struct SliceRows {
   PetscInt begin[R]; /* the row's first entry in the CSR arrays */

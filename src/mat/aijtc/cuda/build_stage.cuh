@@ -5,7 +5,7 @@
      Lanes that walk their own rows entry by entry touch 32 lines with each load, and a warp keeps alive as many lines as it has rows: with long rows, more than L1 holds, so that sectors come from L2
      several times. But the rows of a slice of consecutive rows are one run of the CSR arrays. The warp copies it to shared memory by asynchronous copies of 16 bytes, all in flight at once, and walks
      there. Where the run starts within 16 bytes stays as it is, so that any alignment of the arrays will do; the ends are copied element by element, nothing outside the run is read.
-     Slices of listed rows, and those larger than the room of a warp, are walked in the CSR arrays.
+     Slices of listed rows, and those larger than the room of a warp, are walked in the CSR arrays. They have launches of their own, to which L1 is left.
 
    Layout
      Dynamic shared memory: what the block needs, then for each warp the run of columns and the run of values. Lanes read their rows with the stride of the row length: without bank conflicts if that is
@@ -18,6 +18,7 @@
 
 #include "build_slots.cuh"
 #include <cuda_pipeline_primitives.h>
+#include <type_traits>
 
 namespace aijtcbuild
 {
@@ -52,9 +53,9 @@ __device__ __forceinline__ const T *CopyRun(uint8_t *room, const T *from, int32_
   return to;
 }
 
-/* Starts the copies of a slice, and returns arrays that hold it; rows then counts from the first entry copied. WaitForStage() must come before they are read */
+/* Starts the copies of a slice, and returns arrays that hold it; rows then counts from the first entry copied. WaitForStage() must come before they are read. values: are they read? */
 template <int R>
-__device__ __forceinline__ Csr StageSlice(const Stage &stage, const AIJTCSlice &slice, SliceRows<R> &rows, const Csr &A, int lane)
+__device__ __forceinline__ Csr StageSlice(const Stage &stage, const AIJTCSlice &slice, bool values, SliceRows<R> &rows, const Csr &A, int lane)
 {
   if (slice.form & AIJTC_FORM_RID || slice.entries > stage.entries) return A;
 
@@ -65,7 +66,7 @@ __device__ __forceinline__ Csr StageSlice(const Stage &stage, const AIJTCSlice &
 #pragma unroll
   for (int r = 0; r < R; r++) rows.begin[r] -= run;
   if (stage.columns) near.j = CopyRun(room, A.j + run, slice.entries, lane);
-  if (stage.values) near.a = CopyRun(room + stage.columns, A.a + run, slice.entries, lane);
+  if (stage.values && values) near.a = CopyRun(room + stage.columns, A.a + run, slice.entries, lane);
   return near;
 }
 
@@ -74,6 +75,37 @@ __device__ __forceinline__ void WaitForStage()
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncwarp();
+}
+
+/* The slices of one launch */
+struct Span {
+  AIJTCKind kind;
+  bool      consecutive; /* of consecutive rows */
+  PetscInt  begin, count;
+};
+
+/* launch(integral constant R, span) for LONG pieces, tiles, slices of consecutive and of listed rows, R being their row groups */
+template <class Launch>
+PetscErrorCode ForSpans(const AIJTCLayout *layout, Launch launch)
+{
+  const PetscInt tiles = layout->nslices[AIJTC_LONG], rows = tiles + layout->nslices[AIJTC_TILE], listed = rows + layout->nconsecutive;
+  const Span     spans[] = {
+        {AIJTC_LONG, false, 0,      tiles                                             },
+        {AIJTC_TILE, false, tiles,  rows - tiles                                      },
+        {AIJTC_ROWS, true,  rows,   layout->nconsecutive                              },
+        {AIJTC_ROWS, false, listed, layout->nslices[AIJTC_ROWS] - layout->nconsecutive}
+  };
+
+  PetscFunctionBegin;
+  for (const Span &span : spans) {
+    const PetscInt groups = span.kind == AIJTC_LONG ? 1 : span.kind == AIJTC_TILE ? layout->params.rtile : layout->params.rrows;
+
+    if (!span.count) continue;
+    if (groups == 1) PetscCall(launch(std::integral_constant<int, 1>(), span));
+    else if (groups == 2) PetscCall(launch(std::integral_constant<int, 2>(), span));
+    else PetscCall(launch(std::integral_constant<int, 4>(), span));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A launch of warps that stage */
@@ -93,7 +125,7 @@ static inline size_t RunBytes(PetscCount entries, size_t element)
 
 /* Room for the largest slice of consecutive rows, unless it is far above the mean; blocks of up to most_warps warps, as many as a processor holds the most warps with, but small ones rather than large
    ones. column, value: bytes of an element that is copied, 0 if none is. block: bytes that the block needs. */
-static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, AIJTCKind kind, size_t column, size_t value, size_t block, int most_warps, StagePlan *plan)
+static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, const Span &span, size_t column, size_t value, size_t block, int most_warps, StagePlan *plan)
 {
   constexpr int    warps_by_registers = 32, blocks_of_processor = 32;
   const PetscCount mean    = layout->nnz * AIJTC_LANES * layout->params.rrows / layout->m;
@@ -111,7 +143,7 @@ static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, AIJTCKind kind
   plan->warps  = WARPS;
   plan->blocks = warps_by_registers / WARPS;
   plan->shared = block;
-  if (kind != AIJTC_ROWS || !entries || (!column && !value)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!span.consecutive || !entries || (!column && !value)) PetscFunctionReturn(PETSC_SUCCESS);
   for (int warps = 1; warps <= most_warps && block + warps * room <= (size_t)block_bytes; warps++) {
     const int blocks = (int)PetscMin(processor_bytes / (block + warps * room + reserved), (size_t)PetscMin(blocks_of_processor, warps_by_registers / warps));
 

@@ -156,53 +156,45 @@ __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, 
   }
   if (!slice.entries) return;
 
-  const int64_t   places = slice.form & AIJTC_FORM_SPREAD ? (int64_t)AIJTC_LANES * R * slice.slots : slice.entries;
-  uint8_t        *value  = to.value + (size_t)AIJTC_UNIT * slice.value;
+  const bool      look  = IsMerged(shape, slice) && HasConstantSlots(slice, R);
+  uint8_t        *value = to.value + (size_t)AIJTC_UNIT * slice.value;
   PatternStore<R> pattern(to.pattern, slice);
   SliceRows<R>    rows;
 
   rows.Load(shape, slice, to.rid, A.i, lane);
 
-  const Csr near = StageSlice(stage, slice, rows, A, lane);
+  const Csr near = StageSlice(stage, slice, look, rows, A, lane);
 
   WaitForStage();
-  if (IsMerged(shape, slice)) WriteMerged(slice, rows, near, shape.period(), !(slice.form & AIJTC_FORM_CONST) && slice.values < places, pattern, lane);
+  if (IsMerged(shape, slice)) WriteMerged(slice, rows, near, shape.period(), look, pattern, lane);
   else WriteCSR(slice, rows, near, pattern, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.head_end, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.end, lane);
   FillUnit(value, value + (size_t)slice.values * ValueWidth(slice), lane);
 }
 
+/* values: some slices have constant slots and others, and their values are looked at */
 template <int R>
-PetscErrorCode LaunchWrite(const AIJTCLayout *layout, AIJTCKind kind, PetscInt begin, const Csr &A, const Units unit[], cudaStream_t stream)
+PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Csr &A, const Units unit[], bool values, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
-  const SliceShape shape      = {kind, layout->m, (int)layout->params.bs};
+  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs};
   const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid};
-  const PetscInt   count      = layout->nslices[kind];
   StagePlan        plan;
 
   PetscFunctionBegin;
-  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PlanStage(layout, kind, sizeof(PetscInt), 0, 0, most_warps, &plan));
+  PetscCall(PlanStage(layout, span, sizeof(PetscInt), values ? sizeof(PetscScalar) : 0, 0, most_warps, &plan));
   PetscCall(AllowShared(WriteKernel<R>, plan.shared));
-  WriteKernel<R><<<BlocksFor(count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, to, unit, plan.stage, begin, begin + count);
+  WriteKernel<R><<<BlocksFor(span.count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, to, unit, plan.stage, span.begin, span.begin + span.count);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], cudaStream_t stream)
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], bool values, cudaStream_t stream)
 {
-  const PetscInt rtile = layout->params.rtile, rrows = layout->params.rrows, tiles = layout->nslices[AIJTC_LONG], rows = tiles + layout->nslices[AIJTC_TILE];
-
   PetscFunctionBegin;
-  PetscCall(LaunchWrite<1>(layout, AIJTC_LONG, 0, A, unit, stream));
-  if (rtile == 1) PetscCall(LaunchWrite<1>(layout, AIJTC_TILE, tiles, A, unit, stream));
-  else PetscCall(LaunchWrite<4>(layout, AIJTC_TILE, tiles, A, unit, stream));
-  if (rrows == 1) PetscCall(LaunchWrite<1>(layout, AIJTC_ROWS, rows, A, unit, stream));
-  else if (rrows == 2) PetscCall(LaunchWrite<2>(layout, AIJTC_ROWS, rows, A, unit, stream));
-  else PetscCall(LaunchWrite<4>(layout, AIJTC_ROWS, rows, A, unit, stream));
+  PetscCall(ForSpans(layout, [&](auto groups, const Span &span) { return LaunchWrite<decltype(groups)::value>(layout, span, A, unit, values, stream); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild

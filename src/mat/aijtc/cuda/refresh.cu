@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(THREADS) ValuesKernel(SliceShape shape, Values
 
   rows.Load(shape, slice, A.rid, A.start, lane);
 
-  const Csr near = StageSlice(stage, slice, rows, {nullptr, nullptr, A.a}, lane);
+  const Csr near = StageSlice(stage, slice, true, rows, {nullptr, nullptr, A.a}, lane);
 
   if (merged) heads.Load(slice, A.pattern, lane);
   if (A.ndict) dict->Load(A.dict, A.ndict);
@@ -130,19 +130,17 @@ __global__ void __launch_bounds__(THREADS) ValuesKernel(SliceShape shape, Values
 }
 
 template <int R>
-PetscErrorCode LaunchValues(const AIJTCLayout *layout, AIJTCKind kind, PetscInt begin, const ValuesView &A, cudaStream_t stream)
+PetscErrorCode LaunchValues(const AIJTCLayout *layout, const Span &span, const ValuesView &A, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
-  const SliceShape shape      = {kind, layout->m, (int)layout->params.bs};
-  const PetscInt   count      = layout->nslices[kind];
+  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs};
   const size_t     dict       = layout->ndict ? (sizeof(DictCopy) + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN : 0;
   StagePlan        plan;
 
   PetscFunctionBegin;
-  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PlanStage(layout, kind, 0, sizeof(PetscScalar), dict, most_warps, &plan));
+  PetscCall(PlanStage(layout, span, 0, sizeof(PetscScalar), dict, most_warps, &plan));
   PetscCall(AllowShared(ValuesKernel<R>, plan.shared));
-  ValuesKernel<R><<<BlocksFor(count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, plan.stage, begin, begin + count);
+  ValuesKernel<R><<<BlocksFor(span.count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, plan.stage, span.begin, span.begin + span.count);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -150,16 +148,10 @@ PetscErrorCode LaunchValues(const AIJTCLayout *layout, AIJTCKind kind, PetscInt 
 
 PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream)
 {
-  const PetscInt   rtile = layout->params.rtile, rrows = layout->params.rrows, tiles = layout->nslices[AIJTC_LONG], rows = tiles + layout->nslices[AIJTC_TILE];
   const ValuesView A = {layout->slice, layout->pattern, layout->value, layout->rid, layout->start, layout->dict, a, (int)layout->ndict, layout->misfit};
 
   PetscFunctionBegin;
-  PetscCall(LaunchValues<1>(layout, AIJTC_LONG, 0, A, stream));
-  if (rtile == 1) PetscCall(LaunchValues<1>(layout, AIJTC_TILE, tiles, A, stream));
-  else PetscCall(LaunchValues<4>(layout, AIJTC_TILE, tiles, A, stream));
-  if (rrows == 1) PetscCall(LaunchValues<1>(layout, AIJTC_ROWS, rows, A, stream));
-  else if (rrows == 2) PetscCall(LaunchValues<2>(layout, AIJTC_ROWS, rows, A, stream));
-  else PetscCall(LaunchValues<4>(layout, AIJTC_ROWS, rows, A, stream));
+  PetscCall(ForSpans(layout, [&](auto groups, const Span &span) { return LaunchValues<decltype(groups)::value>(layout, span, A, stream); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild
