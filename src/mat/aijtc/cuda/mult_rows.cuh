@@ -16,8 +16,6 @@
 /* Slots requested at once: U R entries a lane */
 template <int R>
 constexpr int RowsBatch = R == 4 ? 2 : (R == 2 ? 4 : 8);
-template <int R>
-constexpr int ConstantRowsBatch = R == 4 ? 2 : (R == 2 ? 4 : 8);
 
 template <int R>
 struct RowSums {
@@ -29,7 +27,7 @@ struct RowSums {
   }
 };
 
-template <int R, int U, int UC>
+template <int R>
 __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
 {
   const SliceView s = LoadSlice<R>(A, slice, A.bs);
@@ -42,9 +40,9 @@ __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, P
   if (!rid && A.bs == 1 && !(s.form >> AIJTC_FORM_DELTA & 3)) {
     const Refs<R, AIJTC_LANES> refs = {{first}, {0}};
 
-    if (s.form & AIJTC_FORM_FULL) ForSlotsOfValues<R, U, UC, 0, PLACING_FULL>(s, lane, refs, x, add);
-    else if (s.form & AIJTC_FORM_SPREAD) ForSlotsOfValues<R, U, UC, 0, PLACING_SPREAD>(s, lane, refs, x, add);
-    else ForSlotsOfValues<R, U, UC, 0, PLACING_PACKED>(s, lane, refs, x, add);
+    if (s.form & AIJTC_FORM_FULL) ForSlotsOfValues<R, RowsBatch<R>, 0, PLACING_FULL>(s, lane, refs, x, add);
+    else if (s.form & AIJTC_FORM_SPREAD) ForSlotsOfValues<R, RowsBatch<R>, 0, PLACING_SPREAD>(s, lane, refs, x, add);
+    else ForSlotsOfValues<R, RowsBatch<R>, 0, PLACING_PACKED>(s, lane, refs, x, add);
   } else {
     Refs<R, 0> refs;
 
@@ -55,7 +53,7 @@ __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, P
       refs.rest[r] = A.bs == 1 ? 0 : (unsigned)row % (unsigned)A.bs;
       refs.ref[r]  = row - refs.rest[r];
     }
-    ForSlotsOfAnyForm<R, U, UC>(s, lane, refs, x, add);
+    ForSlotsOfAnyForm<R, RowsBatch<R>>(s, lane, refs, x, add);
   }
 #pragma unroll
   for (int r = 0; r < R; r++) {
@@ -66,71 +64,5 @@ __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, P
 
     z[row] = result;
     dots.add(row, result);
-  }
-}
-
-/* Lines of L1 that a slice's slots and masks begin with */
-template <int R>
-__device__ __forceinline__ void PrefetchPattern(const LayoutView &A, const int4 &low, int slots, int lane)
-{
-  const int bytes = slots * (int)(sizeof(AIJTCSlot) + R * sizeof(uint32_t));
-
-  if (128 * lane < bytes + 128) asm volatile("prefetch.global.L1 [%0];" ::"l"(A.pattern + (size_t)AIJTC_UNIT * (uint32_t)low.x + min(128 * lane, bytes - 1)));
-}
-
-/* What ConstantRows() reads of the slice before it is its turn */
-struct NextSlice {
-  int4 low, high;
-
-  __device__ __forceinline__ void Load(const LayoutView &A, PetscInt slice)
-  {
-    const int4 *d = reinterpret_cast<const int4 *>(A.slice + slice);
-
-    low  = __ldg(d);
-    high = __ldg(d + 1);
-  }
-};
-
-/*
-   Slices of consecutive rows whose slots are all constant, bs = 1, no deltas. Little is read of such a slice, so that the latency of what is read one after the other (slice, slots, x) sets the time:
-   the next slice of the warp is asked for while this one waits for x.
-*/
-template <int R, int U, class Order>
-__device__ __forceinline__ void ConstantRows(const LayoutView &A, const Order &order, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
-{
-  NextSlice next;
-
-  if (order(0) < order.end) next.Load(A, order(0));
-  WaitForLaunchBefore();
-  for (unsigned k = 0; k < order.deep && order(k) < order.end; k++) {
-    const Refs<R, AIJTC_LANES> refs = {{next.low.z + lane}, {0}};
-    const bool                 more = k + 1 < order.deep && order(k + 1) < order.end;
-    RowSums<R>                 sums;
-    const auto                 add = [&](int r, bool on, PetscScalar a, PetscScalar b) { sums(r, on, a, b); };
-    SliceView                  s;
-    int                        t = 0;
-
-    s.slots  = next.high.x;
-    s.form   = (uint32_t)next.high.w;
-    s.period = 1;
-    s.slot   = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * (uint32_t)next.low.x);
-    s.mask   = reinterpret_cast<const uint32_t *>(s.slot + s.slots);
-    s.value  = A.value + (size_t)AIJTC_UNIT * (uint32_t)next.low.y;
-    if (more) next.Load(A, order(k + 1));
-    for (; t + U <= s.slots; t += U) {
-      ForBatch<R, U, 0, ConstValues, PLACING_SPREAD, false, AIJTC_LANES>(s, t, lane, refs, x, add);
-      if (!t && more) PrefetchPattern<R>(A, next.low, next.high.x, lane);
-    }
-    if (t < s.slots) ForBatch<R, U, 0, ConstValues, PLACING_SPREAD, true, AIJTC_LANES>(s, t, lane, refs, x, add);
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-      const int row = refs(r);
-
-      if (row >= m) continue;
-      const PetscScalar result = y ? y[row] + sums.sum[r] : sums.sum[r];
-
-      z[row] = result;
-      dots.add(row, result);
-    }
   }
 }

@@ -40,7 +40,7 @@ __device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, i
     refs.ref[r]  = A.bs == 1 ? mine : mine - (int)((unsigned)mine % (unsigned)A.bs);
   }
   WaitForLaunchBefore();
-  ForSlotsOfAnyForm<R, TileBatch<R>, TileBatch<R>>(s, lane, refs, x, [&](int r, bool, PetscScalar a, PetscScalar b) { sums[r].add(a, b); });
+  ForSlotsOfAnyForm<R, TileBatch<R>>(s, lane, refs, x, [&](int r, bool, PetscScalar a, PetscScalar b) { sums[r].add(a, b); });
 #pragma unroll
   for (int r = 0; r < R; r++) {
     const PetscScalar sum = sums[r].row(lane, lane % AIJTC_TILE_ROWS);
@@ -62,7 +62,7 @@ __device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, P
   Sums             sums;
 
   WaitForLaunchBefore();
-  ForSlotsOfAnyForm<1, 8, 8>(s, lane, refs, x, [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
+  ForSlotsOfAnyForm<1, 8>(s, lane, refs, x, [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
 
   PetscScalar total = sums.total(lane);
   if (lane) return;
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
   else {
     const PetscInt slice = (PetscInt)(AIJTC_WARPS * (blockIdx.x - others) + threadIdx.x / AIJTC_LANES);
 
-    if (slice < count.rows) RowsSlice<1, RowsBatch<1>, RowsBatch<1>>(A, count.longs + count.tiles + slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+    if (slice < count.rows) RowsSlice<1>(A, count.longs + count.tiles + slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
   }
   dots.finish();
 }

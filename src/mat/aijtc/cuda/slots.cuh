@@ -230,40 +230,39 @@ __device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Ref
   if (t < s.slots) ForBatch<R, U, BYTES, Values, PLACING, true, STEP>(s, t, lane, refs, x, add);
 }
 
-/* U slots at once, UC of constant ones, which need fewer registers */
-template <int R, int U, int UC, int BYTES, Placing PLACING, int STEP, class Add>
+template <int R, int U, int BYTES, Placing PLACING, int STEP, class Add>
 __device__ __forceinline__ void ForSlotsOfValues(const SliceView &s, int lane, const Refs<R, STEP> &refs, const PetscScalar *x, Add add)
 {
   const uint32_t values = s.form >> AIJTC_FORM_VALUE & 3;
 
-  if (s.form & AIJTC_FORM_CONST) ForSlots<R, UC, BYTES, ConstValues, PLACING, STEP>(s, lane, refs, x, add);
+  if (s.form & AIJTC_FORM_CONST) ForSlots<R, U, BYTES, ConstValues, PLACING, STEP>(s, lane, refs, x, add);
   else if (values == AIJTC_VALUE_DOUBLE) ForSlots<R, U, BYTES, DoubleValues, PLACING, STEP>(s, lane, refs, x, add);
   else if (values == AIJTC_VALUE_FLOAT) ForSlots<R, U, BYTES, FloatValues, PLACING, STEP>(s, lane, refs, x, add);
   else ForSlots<R, U, BYTES, DictValues, PLACING, STEP>(s, lane, refs, x, add);
 }
 
-template <int R, int U, int UC, Placing PLACING, class Add>
+template <int R, int U, Placing PLACING, class Add>
 __device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, const Refs<R, 0> &refs, const PetscScalar *x, Add add)
 {
   switch (s.form >> AIJTC_FORM_DELTA & 3) {
   case 0:
-    ForSlotsOfValues<R, U, UC, 0, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 0, PLACING>(s, lane, refs, x, add);
     break;
   case 1:
-    ForSlotsOfValues<R, U, UC, 1, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 1, PLACING>(s, lane, refs, x, add);
     break;
   case 2:
-    ForSlotsOfValues<R, U, UC, 2, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 2, PLACING>(s, lane, refs, x, add);
     break;
   default:
-    ForSlotsOfValues<R, U, UC, 4, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 4, PLACING>(s, lane, refs, x, add);
   }
 }
 
 /* All slots of a slice of any form: add(r, on, a, b), slots ascending */
-template <int R, int U, int UC, class Add>
+template <int R, int U, class Add>
 __device__ __forceinline__ void ForSlotsOfAnyForm(const SliceView &s, int lane, const Refs<R, 0> &refs, const PetscScalar *x, Add add)
 {
-  if (s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD)) ForSlotsOfDeltas<R, U, UC, PLACING_SPREAD>(s, lane, refs, x, add);
-  else ForSlotsOfDeltas<R, U, UC, PLACING_PACKED>(s, lane, refs, x, add);
+  if (s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD)) ForSlotsOfDeltas<R, U, PLACING_SPREAD>(s, lane, refs, x, add);
+  else ForSlotsOfDeltas<R, U, PLACING_PACKED>(s, lane, refs, x, add);
 }
