@@ -32,7 +32,7 @@ struct Csr {
 struct Settings {
   std::vector<std::string> matrices, variants, preconditioners;
   std::string              values, folder, json, command;
-  PetscBool                setup = PETSC_TRUE, ksp = PETSC_FALSE, host = PETSC_FALSE;
+  PetscBool                setup = PETSC_TRUE, operations = PETSC_FALSE, ksp = PETSC_FALSE, host = PETSC_FALSE;
   PetscInt                 batches = 10, products = 20, iterations = 100;
   PetscReal                limit      = 0.3; /* seconds that the batches of a measurement may take together */
   PetscReal                copy_bytes = 0.0; /* of the copy that bandwidth is measured with; 0: by the machine */
@@ -62,6 +62,9 @@ struct ProductResult {
   Spread       call;               /* products asked for one after the other: launching included */
   double       build    = -1.0;    /* of the layout from assembled compressed rows, on the GPU from those there */
   double       refresh  = -1.0;    /* of its values */
+  double       dot      = -1.0;    /* product with two dot products in one pass, both on the host afterwards */
+  double       dot_two  = -1.0;    /* the same by MatMult() and VecDotNorm2() */
+  double       columns  = -1.0;    /* product with a dense matrix of 8 columns */
   double       worst    = -1.0;    /* largest error, relative to its bound */
   bool         has_info = false;
   MatAIJTCInfo info     = {};

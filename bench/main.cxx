@@ -4,6 +4,7 @@ static char help[] = "Measures products, set-up and solver iterations of MATAIJT
   -bench_values <own|random>     values of the matrix, or distinct ones of full precision on its pattern (default own)\n\
   -bench_products <list>         variants: standard (default), all, FORM[-COMPRESS] (auto, tensor, core, row; auto, pattern, value, off), cusparse-default, -alg1, -alg2, aijcusparse, aij\n\
   -bench_setup <bool>            building and refreshing layouts too (default true)\n\
+  -bench_operations <bool>       products with dot products, and with 8 dense columns, too (default false)\n\
   -bench_ksp <bool>              solver iterations too (default false)\n\
   -bench_ksp_pcs <list>          with these preconditioners (default none)\n\
   -bench_ksp_iterations <n>      so many iterations (default 100)\n\
@@ -58,6 +59,7 @@ static PetscErrorCode ReadSettings(int argc, char **argv, Settings *s)
   PetscCall(StringOption("-bench_values", &s->values));
   PetscCall(StringOption("-bench_json", &s->json));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-bench_setup", &s->setup, nullptr));
+  PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-bench_operations", &s->operations, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-bench_ksp", &s->ksp, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-bench_host", &s->host, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_ksp_iterations", &s->iterations, nullptr));

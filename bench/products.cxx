@@ -200,6 +200,55 @@ PetscErrorCode TimeRefresh(const Machine *machine, const Settings *settings, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A product, w.y and y.y: in one pass, and by PETSc's functions. What Krylov methods do */
+PetscErrorCode TimeDots(const Machine *machine, const Settings *settings, const Case *c, ProductResult *result)
+{
+  Vec         w;
+  PetscScalar wy;
+  PetscReal   yy;
+  Spread      spread;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(c->y, &w));
+  PetscCall(VecSet(w, 0.5));
+  PetscCall(TimeProducts(
+    machine, settings, false, [&]() -> PetscErrorCode { return MatAIJTCMultDot(c->A, c->x, w, c->y, &wy, &yy); }, &spread));
+  result->dot = spread.median;
+  PetscCall(TimeProducts(
+    machine, settings, false,
+    [&]() -> PetscErrorCode {
+      PetscFunctionBegin;
+      PetscCall(MatMult(c->A, c->x, c->y));
+      PetscCall(VecDotNorm2(w, c->y, &wy, &yy));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    },
+    &spread));
+  result->dot_two = spread.median;
+  PetscCall(VecDestroy(&w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TimeColumns(const Machine *machine, const Settings *settings, const Case *c, ProductResult *result)
+{
+  Mat      B, C;
+  VecType  type;
+  PetscInt m, n;
+  Spread   spread;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(c->A, &m, &n));
+  PetscCall(VecGetType(c->x, &type));
+  PetscCall(MatCreateDenseFromVecType(PETSC_COMM_SELF, type, n, PETSC_DECIDE, n, 8, PETSC_DECIDE, nullptr, &B));
+  PetscCall(MatSetRandom(B, nullptr));
+  PetscCall(MatMatMult(c->A, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C));
+  PetscCall(TimeProducts(
+    machine, settings, false, [&]() -> PetscErrorCode { return MatMatMult(c->A, B, MAT_REUSE_MATRIX, PETSC_DETERMINE, &C); }, &spread));
+  result->columns = spread.median;
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MeasureCase(const Machine *machine, const Settings *settings, Csr *A, const Reference *reference, const std::string &variant, Case *c, ProductResult *result)
 {
   const bool ours    = variant.compare(0, 3, "aij") != 0;
@@ -220,6 +269,10 @@ PetscErrorCode MeasureCase(const Machine *machine, const Settings *settings, Csr
       PetscCall(TimeRefresh(machine, settings, c, result, &result->refresh));
       PetscCall(TimeBuild(machine, c, result, &result->build));
     }
+  }
+  if (settings->operations) {
+    PetscCall(TimeDots(machine, settings, c, result));
+    PetscCall(TimeColumns(machine, settings, c, result));
   }
   PetscCall(CheckProduct(reference, c->y, &result->worst)); /* the last of all */
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -65,6 +65,10 @@ PetscErrorCode PrintProduct(const Machine *machine, const MatrixResult *matrix, 
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-26s %-16s %10.2f %10.2f %21s %8.0f %7.1f %7s %4s %9s %8s %8s %7.3f\n", matrix->name.c_str(), p->variant.c_str(), 1e6 * seconds, 1e6 * p->call.median, range, 1e-9 * p->bytes / seconds,
                         100.0 * p->bytes / seconds / machine->copy_bandwidth, Cell("%.2f", p->matrix_bytes / matrix->nnz, matrix->nnz > 0.0).c_str(), p->bytes <= machine->cache ? "in" : "out", Cell("%.2f", base / seconds, base > 0.0).c_str(),
                         Cell("%.1f", p->build / seconds, p->build >= 0.0).c_str(), Cell("%.2f", p->refresh / seconds, p->refresh >= 0.0).c_str(), p->worst));
+  if (p->columns >= 0.0) {
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-26s %-16s product and dot products %.2f us, by two functions %.2f; 8 dense columns %.2f us, %.2f products\n", matrix->name.c_str(), p->variant.c_str(), 1e6 * p->dot, 1e6 * p->dot_two, 1e6 * p->columns,
+                          p->columns / seconds));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -245,6 +249,10 @@ Json ToJson(const Machine *machine, const MatrixResult *matrix, const ProductRes
   j["build_products"]          = Measured(p.build / p.seconds(), 1.0);
   j["refresh_us"]              = Measured(p.refresh, 1e6);
   j["refresh_products"]        = Measured(p.refresh / p.seconds(), 1.0);
+  j["mult_dot_us"]             = Measured(p.dot, 1e6);
+  j["mult_then_dot_us"]        = Measured(p.dot_two, 1e6);
+  j["eight_columns_us"]        = Measured(p.columns, 1e6);
+  j["eight_columns_products"]  = Measured(p.columns / p.seconds(), 1.0);
   j["verified"]                = p.worst >= 0.0 && p.worst <= 1.0;
   j["largest_error_per_bound"] = p.worst;
   if (p.has_info) j["layout"] = ToJson(p.info);

@@ -287,6 +287,27 @@ TEST_P(Spmv, ChainsGiveTheBitsOfSingleProducts)
   });
 }
 
+/* Large enough for slices to be taken plane by plane, the last planes incomplete. Integers: exact in any order */
+TEST_P(Spmv, PlanesOneAfterTheOther)
+{
+  Csr         A      = Banded(600100, 600100, {-20000, 0, 20000});
+  AIJTCParams params = WithBlockSize(ParamsToTry().front(), A);
+  Vector      x(A.n), expected(A.m, 0.0);
+
+  params.rrows     = 1;
+  params.short_max = params.long_min = 128;
+  for (PetscInt r = 0; r < A.m; r++)
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = A.j[e] == r ? 3.0 : -1.0;
+  for (PetscInt c = 0; c < A.n; c++) x[c] = (double)(c % 23) - 11.0;
+  for (PetscInt r = 0; r < A.m; r++)
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) expected[r] += A.a[e] * x[A.j[e]];
+  Product product(GetParam(), A, params);
+
+  ASSERT_EQ(product.layout.stride, 20000);
+  ASSERT_LT(product.layout.nvalue, product.layout.nnz);
+  EXPECT_EQ(product.Mult(x), expected);
+}
+
 TEST_P(Spmv, SameBitsEveryTime)
 {
   ForAllLayouts([](const Csr &A, Product &product) {
