@@ -184,7 +184,7 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
 #pragma unroll
   for (int u = 0; u < U; u++) {
     const bool exists = !PART || t + u < s.slots, constant = !Values::constant && BYTES == 0 && (head[u].where & AIJTC_SLOT_CONST);
-    const int  first  = BYTES && PLACING != PLACING_PACKED ? AIJTC_LANES * R * (t + u) : (int)(head[u].where & ~AIJTC_SLOT_CONST); /* where known, values and deltas need not wait for the head */
+    const int  first  = (int)(head[u].where & ~AIJTC_SLOT_CONST);
     int        before = first;
 
 #pragma unroll
