@@ -339,14 +339,14 @@ inline std::vector<AIJTCParams> ParamsToTry()
 
   for (const auto &limit : limits) {
     for (PetscInt rrows : {1, 2, 4}) {
-      for (PetscInt rtile : {1, 4}) all.push_back({limit[0], limit[1], window[all.size() % 4], rrows, rtile, PETSC_DECIDE, AIJTC_COMPRESS_BOTH});
+      for (PetscInt rtile : {1, 4}) all.push_back({limit[0], limit[1], window[all.size() % 4], rrows, rtile, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096});
     }
   }
-  all.push_back({0, 0, 33, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH});            /* long rows only */
-  all.push_back({PETSC_INT_MAX, 0, 0, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH}); /* tiles only */
-  all.push_back({256, 40, 100, 2, 4, 2, AIJTC_COMPRESS_BOTH});                   /* blocks where there may be none */
-  all.push_back({256, 40, 100, 4, 1, 5, AIJTC_COMPRESS_BOTH});
-  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH});
+  all.push_back({0, 0, 33, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096});            /* long rows only */
+  all.push_back({PETSC_INT_MAX, 0, 0, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}); /* tiles only */
+  all.push_back({256, 40, 100, 2, 4, 2, AIJTC_COMPRESS_BOTH, 4096});                   /* blocks where there may be none */
+  all.push_back({256, 40, 100, 4, 1, 5, AIJTC_COMPRESS_BOTH, 4096});
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH, 4096});
   if (!getenv("PETSCTC_TEST_SHORT")) return all;
   std::vector<AIJTCParams> some;
 
@@ -364,13 +364,14 @@ inline const std::vector<AIJTCCompress> &Compressions()
 inline AIJTCParams WithBlockSize(AIJTCParams params, const Csr &A)
 {
   PetscBool common;
+  PetscInt  longest;
 
-  if (params.bs == PETSC_DECIDE && AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &params.bs, &common, nullptr) != PETSC_SUCCESS) params.bs = -1;
+  if (params.bs == PETSC_DECIDE && AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &params.bs, &common, &longest, nullptr) != PETSC_SUCCESS) params.bs = -1;
   return params;
 }
 
 inline std::string Describe(const AIJTCParams &params)
 {
   return "long above " + std::to_string(params.long_min) + ", short up to " + std::to_string(params.short_max) + ", window " + std::to_string(params.window) + ", row groups " + std::to_string(params.rrows) + ", tiles " +
-         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress);
+         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress) + ", dictionary from " + std::to_string(params.dict_min);
 }

@@ -5,12 +5,12 @@ namespace
 {
 AIJTCParams Resolved(const Csr &A, AIJTCCompress compress)
 {
-  AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress};
-  PetscInt    bs     = 1;
+  AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress, 4096};
+  PetscInt    bs = 1, longest = 0;
   PetscBool   common = PETSC_TRUE;
 
-  EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, nullptr), PETSC_SUCCESS);
-  EXPECT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], bs, common, &params), PETSC_SUCCESS);
+  EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, &longest, nullptr), PETSC_SUCCESS);
+  EXPECT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], bs, common, longest, &params), PETSC_SUCCESS);
   return params;
 }
 
@@ -89,13 +89,14 @@ TEST_P(Build, ProbeIsTheHosts)
 #if PetscDefined(HAVE_CUDA)
   const Csr       A = GetParam().make();
   Array<PetscInt> i(true, A.i), j(true, A.j);
-  PetscInt        host = 0, device = 0;
+  PetscInt        host = 0, device = 0, host_longest = -1, device_longest = -2;
   PetscBool       host_common = PETSC_FALSE, device_common = PETSC_FALSE;
 
-  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &host, &host_common, nullptr), PETSC_SUCCESS);
-  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &device, &device_common, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &host, &host_common, &host_longest, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &device, &device_common, &device_longest, nullptr), PETSC_SUCCESS);
   EXPECT_EQ(device, host);
   EXPECT_EQ(device_common, host_common);
+  EXPECT_EQ(device_longest, host_longest);
 #endif
 }
 

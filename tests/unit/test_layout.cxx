@@ -409,7 +409,7 @@ void ExpectSlices(const Csr &A, const AIJTCLayout &L)
   }
   ASSERT_EQ(L.npattern, pattern);
   ASSERT_EQ(L.nvalue, value);
-  const bool dictionary = L.params.compress & AIJTC_COMPRESS_VALUE && count >= 4096 && stored.size() <= AIJTC_MAX_DICT;
+  const bool dictionary = L.params.compress & AIJTC_COMPRESS_VALUE && count >= L.params.dict_min && stored.size() <= AIJTC_MAX_DICT;
   ASSERT_NO_FATAL_FAILURE(ExpectDictionary(L, stored, dictionary));
   for (PetscInt s = 0; s < AIJTCSlicesTotal(&L); s++) {
     SCOPED_TRACE("slice " + std::to_string(s));
@@ -505,7 +505,7 @@ INSTANTIATE_TEST_SUITE_P(, Layout, ::testing::ValuesIn(Patterns()), [](const aut
 
 AIJTCParams Usual(const Csr &A)
 {
-  return WithBlockSize({1024, 128, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH}, A);
+  return WithBlockSize({1024, 128, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}, A);
 }
 
 /* What the compression is for */
@@ -542,7 +542,7 @@ void ExpectStride(const char *name, const Csr &A, const AIJTCParams &params, Pet
 /* Slices that read the same part of x: known for stencils, none where slices have deltas or listed rows */
 TEST(LayoutForms, StrideIsTheFarthestDiagonalOfTheMiddleSlice)
 {
-  const AIJTCParams usual = Usual(SevenPoint(4)), in_tiles = {1024, 0, 8192, 1, 4, 1, AIJTC_COMPRESS_BOTH}, off = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_OFF}, values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE};
+  const AIJTCParams usual = Usual(SevenPoint(4)), in_tiles = {1024, 0, 8192, 1, 4, 1, AIJTC_COMPRESS_BOTH, 4096}, off = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_OFF, 4096}, values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE, 4096};
 
   ExpectStride("7-point", SevenPoint(20), usual, 20 * 20);
   ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1);
@@ -576,32 +576,54 @@ TEST(LayoutForms, ThreeDofStencilsToo)
 }
 
 /* m rows of one entry, of which `distinct` values differ: no slot is constant */
-AIJTCLayout DiagonalOf(PetscInt m, PetscInt distinct, OwnedLayout *&owner)
+Csr DiagonalOf(PetscInt m, PetscInt distinct)
 {
   Csr A = Banded(m, m, {0});
 
   for (PetscInt r = 0; r < m; r++) A.a[r] = 1.0 / (3 + r % distinct);
-  owner = new OwnedLayout(Made::OnHost, A, Usual(A));
-  return owner->layout;
+  return A;
 }
 
-TEST(LayoutForms, DictionariesStartAt4096ValuesAndEndAt256)
+const struct {
+  PetscInt   m, distinct;
+  PetscCount dict_min;
+  PetscInt   ndict;
+} dictionaries[] = {
+  {4096,   2,   4096,         2  },
+  {4095,   2,   4096,         0  },
+  {4096,   256, 4096,         256},
+  {4096,   257, 4096,         0  },
+  {9999,   256, 4096,         256},
+  {9999,   257, 4096,         0  },
+  {9999,   2,   9999,         2  },
+  {9999,   2,   10000,        0  },
+  {40,     2,   1,            2  },
+  {0,      2,   1,            0  },
+  {800000, 2,   PETSC_DECIDE, 2  },
+  {799999, 2,   PETSC_DECIDE, 0  }
+};
+
+void ExpectDictionaries(Made made)
 {
-  const PetscInt cases[][3] = {
-    {4096, 2,   2  },
-    {4095, 2,   0  },
-    {4096, 256, 256},
-    {4096, 257, 0  },
-    {9999, 256, 256},
-    {9999, 257, 0  }
-  };
+  for (const auto &c : dictionaries) {
+    const Csr   A = DiagonalOf(c.m, c.distinct);
+    AIJTCParams p = Usual(A);
 
-  for (const auto &c : cases) {
-    OwnedLayout *owner = nullptr;
-
-    EXPECT_EQ(DiagonalOf(c[0], c[1], owner).ndict, c[2]) << c[0] << " values, " << c[1] << " of them different";
-    delete owner;
+    p.dict_min = c.dict_min;
+    ASSERT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], 1, PETSC_TRUE, 1, &p), PETSC_SUCCESS);
+    EXPECT_EQ(OwnedLayout(made, A, p).layout.ndict, c.ndict) << c.m << " values, " << c.distinct << " of them different, " << Describe(p);
   }
+}
+
+TEST(LayoutForms, DictionariesStartAtTheLeastNumberAndEndAt256)
+{
+  ExpectDictionaries(Made::OnHost);
+}
+
+TEST(LayoutForms, DictionariesStartAtTheLeastNumberAndEndAt256_CUDA)
+{
+  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+  ExpectDictionaries(Made::OnDevice);
 }
 
 /* What the test of all forms relies on: that there are spread slices of every kind, with and without deltas, constant slots and each form of values */
@@ -621,7 +643,7 @@ TEST(LayoutForms, NearlyFullSlicesAreSpread)
     for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Same}) {
       SetValues(A, kind);
       for (const auto &limit : limits) {
-        const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH}, A));
+        const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}, A));
 
         for (PetscInt s = 0; s < AIJTCSlicesTotal(&L.layout); s++) {
           const Slice S(L.layout, s);
@@ -822,17 +844,26 @@ const ProbeCase probe_cases[] = {
 };
 /* clang-format on */
 
+PetscInt LongestRow(const Csr &A)
+{
+  PetscInt longest = 0;
+
+  for (PetscInt r = 0; r < A.m; r++) longest = std::max(longest, A.i[r + 1] - A.i[r]);
+  return longest;
+}
+
 class Probe : public ::testing::TestWithParam<ProbeCase> { };
 
 TEST_P(Probe, Host)
 {
-  const Csr A      = GetParam().make();
-  PetscInt  bs     = 0;
+  const Csr A  = GetParam().make();
+  PetscInt  bs = 0, longest = -1;
   PetscBool common = GetParam().common ? PETSC_FALSE : PETSC_TRUE;
 
-  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, &longest, nullptr), PETSC_SUCCESS);
   EXPECT_EQ(bs, GetParam().bs);
   EXPECT_EQ((bool)common, GetParam().common);
+  EXPECT_EQ(longest, LongestRow(A));
 }
 
 TEST_P(Probe, CUDA)
@@ -841,27 +872,29 @@ TEST_P(Probe, CUDA)
 #if PetscDefined(HAVE_CUDA)
   const Csr       A = GetParam().make();
   Array<PetscInt> i(true, A.i), j(true, A.j);
-  PetscInt        bs     = 0;
+  PetscInt        bs = 0, longest = -1;
   PetscBool       common = GetParam().common ? PETSC_FALSE : PETSC_TRUE;
 
-  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &bs, &common, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &bs, &common, &longest, nullptr), PETSC_SUCCESS);
   EXPECT_EQ(bs, GetParam().bs);
   EXPECT_EQ((bool)common, GetParam().common);
+  EXPECT_EQ(longest, LongestRow(A));
 #endif
 }
 
 INSTANTIATE_TEST_SUITE_P(, Probe, ::testing::ValuesIn(probe_cases), [](const auto &info) { return std::string(info.param.name); });
 
-const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE};
+const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE, PETSC_DECIDE};
 
 TEST(LayoutParams, AreAllDecided)
 {
-  for (int k = 0; k < 12; k++) {
-    const PetscInt  m      = std::vector<PetscInt>{0, 1, 100, 70000, 300000, 20000000}[k / 2];
-    const PetscBool common = (PetscBool)(k % 2);
-    AIJTCParams     p      = undecided;
+  for (int k = 0; k < 24; k++) {
+    const PetscInt  m       = std::vector<PetscInt>{0, 1, 100, 70000, 300000, 20000000}[k / 4];
+    const PetscBool common  = (PetscBool)(k % 2);
+    const PetscInt  longest = k / 2 % 2 ? 7 : 5000;
+    AIJTCParams     p       = undecided;
 
-    ASSERT_EQ(AIJTCParamsResolve(m, m, 7 * (PetscCount)m, 3, common, &p), PETSC_SUCCESS);
+    ASSERT_EQ(AIJTCParamsResolve(m, m, 7 * (PetscCount)m, 3, common, longest, &p), PETSC_SUCCESS);
     EXPECT_GE(p.short_max, 0);
     EXPECT_GE(p.long_min, p.short_max);
     EXPECT_GE(p.window, 0);
@@ -869,10 +902,11 @@ TEST(LayoutParams, AreAllDecided)
     EXPECT_TRUE(p.rtile == 1 || p.rtile == 4);
     EXPECT_EQ(p.bs, 3);
     EXPECT_EQ(p.compress, AIJTC_COMPRESS_BOTH);
+    EXPECT_EQ(p.dict_min, 800000);
   }
 }
 
-TEST(LayoutParams, FollowTheRule)
+TEST(LayoutParams, FollowTheRuleWhereRowsShareTheirOffsets)
 {
   const struct {
     PetscInt   m;
@@ -894,41 +928,69 @@ TEST(LayoutParams, FollowTheRule)
   };
 
   for (const auto &c : cases) {
-    AIJTCParams p = undecided;
+    for (PetscInt longest : {0, 128, 129, 5000}) { /* has no say */
+      AIJTCParams p = undecided;
 
-    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_TRUE, &p), PETSC_SUCCESS);
-    EXPECT_EQ(p.rrows, c.rrows) << c.m << " rows, " << c.nnz << " nonzeros";
-    EXPECT_EQ(p.rtile, c.rtile) << c.m << " rows, " << c.nnz << " nonzeros";
-    EXPECT_EQ(p.long_min, 256);
-    EXPECT_EQ(p.short_max, 128);
-    EXPECT_EQ(p.window, 8192);
-    p = undecided;
-    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_FALSE, &p), PETSC_SUCCESS);
-    EXPECT_EQ(Describe(p), Describe({128, 32, 8192, 1, 1, 1, AIJTC_COMPRESS_BOTH})) << c.m << " rows, " << c.nnz << " nonzeros";
+      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_TRUE, longest, &p), PETSC_SUCCESS);
+      EXPECT_EQ(Describe(p), Describe({256, 128, 8192, c.rrows, c.rtile, 1, AIJTC_COMPRESS_BOTH, 800000})) << c.m << " rows, " << c.nnz << " nonzeros, " << longest << " in the longest row";
+    }
   }
 }
 
-/* What is given, long_min and short_max, and what comes of it where rows share their offsets and where not */
+TEST(LayoutParams, FollowTheRuleWhereRowsDoNotShareTheirOffsets)
+{
+  const struct {
+    PetscInt   m;
+    PetscCount nnz;
+    PetscInt   longest, short_max, rrows;
+  } cases[] = {
+    {0,        0,         0,    128, 1},
+    {65536,    2097152,   128,  128, 1},
+    {65536,    2097152,   129,  8,   1},
+    {499999,   499999,    3,    128, 1},
+    {500000,   3000000,   128,  128, 4},
+    {500000,   3000001,   128,  128, 1},
+    {500000,   3000000,   129,  8,   1},
+    {20000000, 120000000, 6,    128, 4},
+    {20000000, 120000000, 5000, 8,   1},
+    {20000000, 140000000, 7,    128, 1}
+  };
+
+  for (const auto &c : cases) {
+    AIJTCParams p = undecided;
+
+    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_FALSE, c.longest, &p), PETSC_SUCCESS);
+    EXPECT_EQ(Describe(p), Describe({128, c.short_max, 8192, c.rrows, 1, 1, AIJTC_COMPRESS_BOTH, 800000})) << c.m << " rows, " << c.nnz << " nonzeros, " << c.longest << " in the longest row";
+  }
+}
+
+/* What is given, long_min and short_max, and what comes of it where rows share their offsets and where not, by the longest row */
 TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
 {
   const PetscInt some = PETSC_DECIDE;
   const struct {
     PetscInt  given[2];
     PetscBool common;
-    PetscInt  expected[2];
+    PetscInt  longest, expected[2];
   } cases[] = {
-    {{10, some},            PETSC_TRUE,  {10, 10}                      },
-    {{10, some},            PETSC_FALSE, {10, 10}                      },
-    {{64, some},            PETSC_TRUE,  {64, 64}                      },
-    {{64, some},            PETSC_FALSE, {64, 32}                      },
-    {{999, some},           PETSC_TRUE,  {999, 128}                    },
-    {{999, some},           PETSC_FALSE, {999, 32}                     },
-    {{some, 40},            PETSC_TRUE,  {256, 40}                     },
-    {{some, 40},            PETSC_FALSE, {128, 40}                     },
-    {{some, 200},           PETSC_TRUE,  {256, 200}                    },
-    {{some, 200},           PETSC_FALSE, {200, 200}                    },
-    {{some, PETSC_INT_MAX}, PETSC_TRUE,  {PETSC_INT_MAX, PETSC_INT_MAX}},
-    {{some, PETSC_INT_MAX}, PETSC_FALSE, {PETSC_INT_MAX, PETSC_INT_MAX}}
+    {{10, some},            PETSC_TRUE,  999, {10, 10}                      },
+    {{10, some},            PETSC_FALSE, 50,  {10, 10}                      },
+    {{10, some},            PETSC_FALSE, 999, {10, 8}                       },
+    {{4, some},             PETSC_FALSE, 999, {4, 4}                        },
+    {{64, some},            PETSC_TRUE,  999, {64, 64}                      },
+    {{64, some},            PETSC_FALSE, 50,  {64, 64}                      },
+    {{64, some},            PETSC_FALSE, 999, {64, 8}                       },
+    {{999, some},           PETSC_TRUE,  999, {999, 128}                    },
+    {{999, some},           PETSC_FALSE, 50,  {999, 128}                    },
+    {{999, some},           PETSC_FALSE, 999, {999, 8}                      },
+    {{some, 40},            PETSC_TRUE,  999, {256, 40}                     },
+    {{some, 40},            PETSC_FALSE, 50,  {128, 40}                     },
+    {{some, 40},            PETSC_FALSE, 999, {128, 40}                     },
+    {{some, 200},           PETSC_TRUE,  999, {256, 200}                    },
+    {{some, 200},           PETSC_FALSE, 50,  {200, 200}                    },
+    {{some, 200},           PETSC_FALSE, 999, {200, 200}                    },
+    {{some, PETSC_INT_MAX}, PETSC_TRUE,  999, {PETSC_INT_MAX, PETSC_INT_MAX}},
+    {{some, PETSC_INT_MAX}, PETSC_FALSE, 999, {PETSC_INT_MAX, PETSC_INT_MAX}}
   };
 
   for (const auto &c : cases) {
@@ -936,19 +998,21 @@ TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
 
     p.long_min  = c.given[0];
     p.short_max = c.given[1];
-    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, c.common, &p), PETSC_SUCCESS);
-    EXPECT_EQ(p.long_min, c.expected[0]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common;
-    EXPECT_EQ(p.short_max, c.expected[1]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common;
+    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, c.common, c.longest, &p), PETSC_SUCCESS);
+    EXPECT_EQ(p.long_min, c.expected[0]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common << ", " << c.longest;
+    EXPECT_EQ(p.short_max, c.expected[1]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common << ", " << c.longest;
   }
 }
 
 TEST(LayoutParams, KeepWhatIsGiven)
 {
   for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
-    AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF}, kept = p;
+    for (PetscInt longest : {50, 5000}) {
+      AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF, 12345}, kept = p;
 
-    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 3, common, &p), PETSC_SUCCESS);
-    EXPECT_EQ(Describe(p), Describe(kept));
+      ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 3, common, longest, &p), PETSC_SUCCESS);
+      EXPECT_EQ(Describe(p), Describe(kept));
+    }
   }
 }
 
@@ -957,7 +1021,7 @@ bool IsZero(const AIJTCLayout &L)
   return !L.slice && !L.pattern && !L.value && !L.dict && !L.rid && !L.long_piece && !L.partial && !L.start && !AIJTCSlicesTotal(&L) && !L.nrid && !L.m && !L.n && !L.nnz && !L.npattern && !L.nvalue;
 }
 
-const AIJTCParams usual = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH};
+const AIJTCParams usual = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096};
 
 struct WrongInput {
   const char           *name;
@@ -969,14 +1033,15 @@ struct WrongInput {
 
 /* clang-format off */
 const WrongInput wrong_inputs[] = {
-  {"short_negative",       1, 1, {0, 1}, {0}, {256, -5, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"long_below_short",     1, 1, {0, 1}, {0}, {3, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"window_negative",      1, 1, {0, 1}, {0}, {256, 4, -2, 1, 1, 1, AIJTC_COMPRESS_BOTH}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"three_row_groups",     1, 1, {0, 1}, {0}, {256, 4, 0, 3, 1, 1, AIJTC_COMPRESS_BOTH}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"two_tiles",            1, 1, {0, 1}, {0}, {256, 4, 0, 1, 2, 1, AIJTC_COMPRESS_BOTH}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"blocks_of_no_rows",    1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 0, AIJTC_COMPRESS_BOTH}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"blocks_of_nine",       1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 9, AIJTC_COMPRESS_BOTH}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"unknown_compression",  1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, (AIJTCCompress)-2}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"short_negative",       1, 1, {0, 1}, {0}, {256, -5, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"long_below_short",     1, 1, {0, 1}, {0}, {3, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"window_negative",      1, 1, {0, 1}, {0}, {256, 4, -2, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"three_row_groups",     1, 1, {0, 1}, {0}, {256, 4, 0, 3, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"two_tiles",            1, 1, {0, 1}, {0}, {256, 4, 0, 1, 2, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"blocks_of_no_rows",    1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 0, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"blocks_of_nine",       1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 9, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"unknown_compression",  1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, (AIJTCCompress)-2, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"dictionary_of_nothing", 1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 0}, PETSC_ERR_ARG_OUTOFRANGE},
   {"size_negative",        -1, 1, {0}, {}, usual, PETSC_ERR_ARG_SIZ},
   {"offsets_not_from_zero", 1, 3, {1, 2}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},
   {"offsets_decrease",     2, 3, {0, 2, 1}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},

@@ -22,13 +22,13 @@ using Indices = std::vector<PetscInt>;
 
 constexpr PetscScalar GUARD = -7.25e99;
 
-PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, AIJTCParams *params)
+PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params)
 {
   *params = *(const AIJTCParams *)ctx;
-  return AIJTCParamsResolve(m, n, nnz, bs, common, params);
+  return AIJTCParamsResolve(m, n, nnz, bs, common, longest, params);
 }
 
-constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH};
+constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096};
 
 Values Random(size_t n, unsigned seed)
 {
@@ -360,7 +360,7 @@ TEST_P(Operations, ColumnsOfEveryForm)
 TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
 {
   constexpr PetscInt columns = 9;
-  AIJTCParams        params  = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH};
+  AIJTCParams        params  = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096};
 
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
   OwnedLayout        owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
@@ -376,7 +376,7 @@ TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
 TEST_P(Operations, NotFiniteStaysInItsColumn)
 {
   constexpr PetscInt columns = 8, bad = 5;
-  AIJTCParams        params = {64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH};
+  AIJTCParams        params = {64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096};
 
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
   OwnedLayout       owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));

@@ -432,7 +432,7 @@ TEST_P(Spmv, RefreshThatBreaksAFormDoesNotFit)
 {
   for (const Breaking &c : BreakingCases()) {
     SCOPED_TRACE(c.name);
-    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH}, c.A);
+    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}, c.A);
     Product           product(GetParam(), c.A, params);
     const Vector      x     = RandomVector(c.A.n, 8);
     const Vector      z     = product.Mult(x);
@@ -458,7 +458,7 @@ TEST_P(Spmv, RefreshChangesOneValue)
     Csr A = FromLengths(3000, RandomLengths(400, 0, 1500, 17));
 
     SetValues(A, kind);
-    Product      product(GetParam(), A, {1024, 128, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH});
+    Product      product(GetParam(), A, {1024, 128, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096});
     const Vector x = RandomVector(A.n, 8);
 
     for (size_t e : {(size_t)0, A.a.size() / 3, A.a.size() - 1}) {
@@ -484,7 +484,7 @@ TEST(SpmvRefuses, AnUploadThatDoesNotFit)
 {
   if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
   const Csr         A      = FromLengths(50, RandomLengths(1000, 0, 9, 8));
-  const AIJTCParams params = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH};
+  const AIJTCParams params = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096};
   OwnedLayout       host(Made::OnHost, A, params);
   AIJTCLayout       device, too_large = host.layout;
 

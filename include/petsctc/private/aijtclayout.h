@@ -120,6 +120,7 @@ typedef struct {
   PetscInt      rrows, rtile; /* 1, 2 or 4; 1 or 4 */
   PetscInt      bs;           /* 1..AIJTC_MAX_BS */
   AIJTCCompress compress;
+  PetscCount    dict_min; /* the least number of stored values that a dictionary is made for, 1 or more. It costs a load that waits for another: below some 10^6 values that is more than it saves */
 } AIJTCParams;
 
 /* One layout in one memory space (host or device). Arrays of no length are NULL. Host: every array is an allocation of its own. Device: memory[] is owned, the arrays lie in it. nrid and the
@@ -160,8 +161,8 @@ static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
   return layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nslices[AIJTC_ROWS];
 }
 
-/* Replaces every PETSC_DECIDE in params; bs and common as AIJTCProbe found them. docs/layout.md has the rule. */
-PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, AIJTCParams *params);
+/* Replaces every PETSC_DECIDE in params; bs, common and longest as AIJTCProbe found them. docs/layout.md has the rule. */
+PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params);
 
 /* What the choice of parameters must know of the rows. Arrays live on host / device.
 
@@ -170,9 +171,11 @@ PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCoun
 
    common: do rows share their offsets from the diagonal, as those of a stencil on a grid do? Looked at are G = min(AIJTC_PROBE, m / 32) groups of 32 consecutive rows, group g from row
    32 floor(g (m / 32) / G) on, or all rows if they are fewer than 32. A group with nonzeros has common offsets if its rows ascend strictly, its longest row has L <= AIJTC_PROBE_ROW entries, and
-   there are at most 2 L distinct column - ref, ref being the row rounded down to a multiple of bs. True if at least 3/4 of the groups with nonzeros do, so without such groups too. */
-PETSC_INTERN PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscTCStream stream);
+   there are at most 2 L distinct column - ref, ref being the row rounded down to a multiple of bs. True if at least 3/4 of the groups with nonzeros do, so without such groups too.
+
+   longest: nonzeros of the longest row of all; 0 if there are no rows. */
+PETSC_INTERN PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PetscTCStream stream);
 
 /* Builds a layout from CSR arrays in its own memory space (i[m + 1], i[0] = 0, j and a of i[m]; j need not be sorted). params resolved. On failure `layout` holds nothing.
 
@@ -182,7 +185,7 @@ PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], cons
               Without the bit: w = 4 and base[t] as above, in every slice with entries.
      VALUE    (without the bit: nothing is constant, values are as they are.) A slot is uniform if entries of equal row remainder by the period (bs in ROWS, 1 else) have the same bits. A slice of uniform slots with slots * period < E is FORM_CONST.
               Otherwise uniform slots of more than `period` entries of ROWS slices without deltas are constant. Remainders without an entry store 0. Slices that are not FORM_CONST use
-              the dictionary, if all their stored values (constants too, holes not) of the whole layout have at most AIJTC_MAX_DICT distinct bit patterns and number at least 4096; else 4-byte values where all values of the slice are exactly floats.
+              the dictionary, if all their stored values (constants too, holes not) of the whole layout have at most AIJTC_MAX_DICT distinct bit patterns and number at least dict_min; else 4-byte values where all values of the slice are exactly floats.
               FORM_CONST slices have AIJTC_VALUE_DOUBLE, their values do not count for the dictionary. A NaN is no float (the stored values decide, constants' zeros too).
      Then the slice is SPREAD or packed, as above. A hole in a slice that uses the dictionary is index 0, whatever value that is.
    An empty slice (no entries) has slots = 0 and form FULL (and FORM_RID where it is one), no deltas, AIJTC_VALUE_DOUBLE, nothing stored; pattern and value are the places reached. */

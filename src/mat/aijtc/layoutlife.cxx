@@ -53,7 +53,7 @@ PetscErrorCode MatAIJTCTooLarge(Mat A, PetscBool *large)
 }
 
 /* What was set, and for the rest what fits an m x n matrix */
-PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, AIJTCParams *p)
+PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *p)
 {
   static const AIJTCCompress compress[] = {AIJTC_COMPRESS_BOTH, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE};
   const MatAIJTCSettings    *s          = &tc->settings;
@@ -68,7 +68,8 @@ PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, Pe
   p->rtile     = s->tile_groups;
   p->bs        = PETSC_DECIDE;
   p->compress  = (AIJTCCompress)c;
-  PetscCall(AIJTCParamsResolve(m, n, nnz, bs, common, p));
+  p->dict_min  = PETSC_DECIDE;
+  PetscCall(AIJTCParamsResolve(m, n, nnz, bs, common, longest, p));
   if (s->form == MAT_AIJTC_FORM_ROW) p->short_max = p->long_min;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -93,7 +94,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
 {
   const PetscInt    *i, *j;
   const PetscScalar *a;
-  PetscInt           bs;
+  PetscInt           bs, longest;
   AIJTCParams        params;
   cudaStream_t       stream;
   PetscErrorCode     ierr;
@@ -103,8 +104,8 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
   PetscCall(MatAIJTCGetDeviceValues(A, &a));
   PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, &bs, &tc->common, stream));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, tc->common, &params));
+  PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, &bs, &tc->common, &longest, stream));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, tc->common, longest, &params));
   ierr = AIJTCLayoutBuild_CUDA(A->rmap->n, A->cmap->n, i, j, a, &params, &tc->layout, stream);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
@@ -117,7 +118,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Host(Mat A, Mat_AIJTC *tc, PetscCount 
 {
   const PetscInt    *i, *j;
   const PetscScalar *a;
-  PetscInt           m, bs;
+  PetscInt           m, bs, longest;
   PetscBool          done;
   AIJTCParams        params;
   PetscErrorCode     ierr;
@@ -125,8 +126,8 @@ static PetscErrorCode MatAIJTCBuildLayout_Host(Mat A, Mat_AIJTC *tc, PetscCount 
   PetscFunctionBegin;
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(MatSeqAIJGetArrayRead(A, &a));
-  PetscCall(AIJTCProbe_Host(m, i, j, &bs, &tc->common, NULL));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, tc->common, &params));
+  PetscCall(AIJTCProbe_Host(m, i, j, &bs, &tc->common, &longest, NULL));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, tc->common, longest, &params));
   ierr = AIJTCLayoutBuild_Host(m, A->cmap->n, i, j, a, &params, &tc->layout, NULL);
   PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));

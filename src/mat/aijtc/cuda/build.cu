@@ -89,7 +89,7 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   };
 
   PetscFunctionBegin;
-  PetscCall(AIJTCParamsResolve(layout->m, layout->n, 0, 1, PETSC_TRUE, &layout->params)); /* checks them */
+  PetscCall(AIJTCParamsResolve(layout->m, layout->n, 0, 1, PETSC_TRUE, 0, &layout->params)); /* checks them */
   PetscCall(AllocateStart(layout, stream));
   if (!layout->m) {
     PetscCall(BuildEmpty(layout, stream));

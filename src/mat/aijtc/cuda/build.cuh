@@ -130,8 +130,6 @@ struct Units {
   unsigned long long pattern, value;
 };
 
-constexpr unsigned long long DICT_MIN_VALUES = 4096;
-
 /* What the build finds out on the device and the host must know before the streams have their memory. It follows the places of the slices in memory: the sum over all of them is the place behind
    the last */
 struct StreamCounts {

@@ -90,11 +90,12 @@ __device__ void InsertValues(const SliceRows<R> &rows, const PetscScalar *a, Dic
 }
 
 /* Entries of the dictionary; 0: there is none, as there are too many or they stand for too few values */
-__device__ __forceinline__ int DictLength(const DictTable &table)
+__device__ __forceinline__ int DictLength(const DictTable &table, const AIJTCParams &params)
 {
   const int n = table.count + table.has_zero;
 
-  return table.overflow || n > AIJTC_MAX_DICT || table.stored < DICT_MIN_VALUES ? 0 : n;
+  if (!(params.compress & AIJTC_COMPRESS_VALUE)) return 0;
+  return table.overflow || n > AIJTC_MAX_DICT || table.stored < (unsigned long long)params.dict_min ? 0 : n;
 }
 
 static_assert(THREADS == AIJTC_MAX_DICT, "SortDict() has a thread for each entry");
@@ -364,11 +365,11 @@ __device__ __forceinline__ unsigned long long UnitsOf(unsigned long long bytes)
 }
 
 /* The dictionary; the form of the values, and the units of every slice in both streams; none after the last */
-__global__ void __launch_bounds__(THREADS) SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, int rtile, int rrows, AIJTCCompress compress, const DictTable *__restrict__ table, PetscScalar *__restrict__ dict,
-                                                       AIJTCSlice *__restrict__ slices, Units *__restrict__ unit, StreamCounts *counts)
+__global__ void __launch_bounds__(THREADS)
+  SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, AIJTCParams params, const DictTable *__restrict__ table, PetscScalar *__restrict__ dict, AIJTCSlice *__restrict__ slices, Units *__restrict__ unit, StreamCounts *counts)
 {
   const PetscInt s     = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
-  const int      ndict = compress & AIJTC_COMPRESS_VALUE ? DictLength(*table) : 0;
+  const int      ndict = DictLength(*table, params);
 
   if (blockIdx.x == 0) {
     if (ndict) SortDict(*table, ndict, dict);
@@ -381,11 +382,11 @@ __global__ void __launch_bounds__(THREADS) SizesKernel(PetscInt nlong, PetscInt 
   }
 
   AIJTCSlice slice = slices[s];
-  const int  R     = s < nlong ? 1 : s < nlong + ntile ? rtile : rrows;
+  const int  R     = s < nlong ? 1 : s < nlong + ntile ? (int)params.rtile : (int)params.rrows;
   const int  delta = (int)(slice.form >> AIJTC_FORM_DELTA & 3), delta_bytes = delta == 3 ? 4 : delta;
   int        value = AIJTC_VALUE_DOUBLE;
 
-  if (slice.entries && (compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) value = ndict ? AIJTC_VALUE_DICT : slice.form & FORM_FLOATS ? AIJTC_VALUE_FLOAT : AIJTC_VALUE_DOUBLE;
+  if (slice.entries && (params.compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) value = ndict ? AIJTC_VALUE_DICT : slice.form & FORM_FLOATS ? AIJTC_VALUE_FLOAT : AIJTC_VALUE_DOUBLE;
   slice.form &= ~FORM_FLOATS;
   slice.form |= (uint32_t)value << AIJTC_FORM_VALUE;
   slices[s].form = slice.form;
@@ -444,8 +445,7 @@ PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *
   *unit        = reinterpret_cast<Units *>(places);
   found.counts = reinterpret_cast<StreamCounts *>(*unit + slices);
   PetscCall(ForSpans(layout, [&](auto groups, const Span &span) { return LaunchAnalyze<decltype(groups)::value>(layout, span, A, group, found, stream); }));
-  SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG], layout->nslices[AIJTC_TILE], slices, (int)layout->params.rtile, (int)layout->params.rrows, layout->params.compress, table, layout->dict,
-                                                                                  layout->slice, *unit, found.counts);
+  SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG], layout->nslices[AIJTC_TILE], slices, layout->params, table, layout->dict, layout->slice, *unit, found.counts);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cub::DeviceScan::ExclusiveScan(work, bytes, *unit, *unit, add, Units{0, 0}, slices + 1, stream));
   PetscCallCUDA(cudaMemcpyAsync(counts, found.counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));

@@ -2,8 +2,9 @@
    Method
      Block size: every row is compared with the next one: length, first and last column. A block keeps the answers for as many rows as are a multiple of every block size tried (840, the least common
      multiple of 2 .. 8), counts the groups of each size whose rows are all alike, and adds its counts to those of the others.
+     Longest row: the maximum of a block's, by the same kernel, which reads all row pointers anyway; one more atomic operation a block.
      Common offsets: one warp walks over the 32 rows of each group looked into, a row a lane, from one distinct offset to the next: the minimum over the lanes' next entries. Rows must ascend
-     strictly; where one does not, the minimum does not grow, which tells. The block size is taken from the counts where they are, so that the host waits once for both answers.
+     strictly; where one does not, the minimum does not grow, which tells. The block size is taken from the counts where they are, so that the host waits once for all answers.
 
    Memory traffic
      4 bytes a row, and 8 (in sectors of 32 bytes: up to all column numbers of short rows) where neighbours are equally long. A 7-point matrix of 256^3 rows: 0.54 GB, 125 us at 4.3 TB/s.
@@ -26,6 +27,7 @@ struct GroupCounts {
 struct ProbeCounts {
   GroupCounts blocks;
   unsigned    sampled, common; /* groups with nonzeros, of them those with common offsets */
+  unsigned    longest;
 };
 
 __host__ __device__ int BlockSizeOf(const GroupCounts &counts)
@@ -43,11 +45,12 @@ enum {
   ROW_NONZEROS = 2
 };
 
-__device__ __forceinline__ uint8_t CompareRow(PetscInt r, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
+__device__ __forceinline__ uint8_t CompareRow(PetscInt r, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, unsigned &longest)
 {
   const PetscInt begin = i[r], end = i[r + 1];
   uint8_t        state = begin < end ? ROW_NONZEROS : 0;
 
+  longest = PetscMax(longest, (unsigned)(end - begin));
   if (r + 1 < m) {
     const PetscInt next = i[r + 2];
 
@@ -56,17 +59,20 @@ __device__ __forceinline__ uint8_t CompareRow(PetscInt r, PetscInt m, const Pets
   return state;
 }
 
-__global__ void __launch_bounds__(THREADS) BlockSizeKernel(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, GroupCounts *counts)
+__global__ void __launch_bounds__(THREADS) AllRowsKernel(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, ProbeCounts *counts)
 {
   __shared__ uint8_t     row[CHUNK];
   __shared__ GroupCounts block;
+  __shared__ unsigned    longest;
+  unsigned               mine = 0;
 
+  if (threadIdx.x == 0) longest = 0;
   if (threadIdx.x < SIZES) block.counted[threadIdx.x] = block.alike[threadIdx.x] = 0;
   for (PetscCount first = (PetscCount)blockIdx.x * CHUNK; first < m; first += (PetscCount)gridDim.x * CHUNK) {
     const int n = (int)(m - first < CHUNK ? m - first : CHUNK);
 
     __syncthreads();
-    for (int k = (int)threadIdx.x; k < n; k += THREADS) row[k] = CompareRow((PetscInt)first + k, m, i, j);
+    for (int k = (int)threadIdx.x; k < n; k += THREADS) row[k] = CompareRow((PetscInt)first + k, m, i, j, mine);
     __syncthreads();
     for (int b = 2; b <= AIJTC_MAX_BS; b++) {
       unsigned counted = 0, alike = 0;
@@ -90,10 +96,13 @@ __global__ void __launch_bounds__(THREADS) BlockSizeKernel(PetscInt m, const Pet
       }
     }
   }
+  mine = __reduce_max_sync(ALL_LANES, mine);
+  if (threadIdx.x % AIJTC_LANES == 0) atomicMax(&longest, mine);
   __syncthreads();
+  if (threadIdx.x == 0) atomicMax(&counts->longest, longest);
   if (threadIdx.x < SIZES && block.counted[threadIdx.x]) {
-    atomicAdd(&counts->counted[threadIdx.x], block.counted[threadIdx.x]);
-    atomicAdd(&counts->alike[threadIdx.x], block.alike[threadIdx.x]);
+    atomicAdd(&counts->blocks.counted[threadIdx.x], block.counted[threadIdx.x]);
+    atomicAdd(&counts->blocks.alike[threadIdx.x], block.alike[threadIdx.x]);
   }
 }
 
@@ -132,7 +141,7 @@ __global__ void __launch_bounds__(AIJTC_LANES) CommonOffsetsKernel(PetscInt m, c
 } // namespace
 } // namespace aijtcbuild
 
-PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscTCStream stream)
+PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PetscTCStream stream)
 {
   using namespace aijtcbuild;
   constexpr int  blocks_per_processor = 8;
@@ -142,20 +151,22 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   ProbeCounts   *found, counts;
 
   PetscFunctionBegin;
-  *bs     = 1;
-  *common = PETSC_TRUE;
+  *bs      = 1;
+  *common  = PETSC_TRUE;
+  *longest = 0;
   if (!m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(scratch.Get(1, &found));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
   PetscCallCUDA(cudaGetDevice(&device));
   PetscCallCUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  BlockSizeKernel<<<PetscMin(BlocksFor(m, CHUNK), (unsigned)(blocks_per_processor * processors)), THREADS, 0, stream>>>(m, i, j, &found->blocks);
+  AllRowsKernel<<<PetscMin(BlocksFor(m, CHUNK), (unsigned)(blocks_per_processor * processors)), THREADS, 0, stream>>>(m, i, j, found);
   PetscCallCUDA(cudaGetLastError());
   CommonOffsetsKernel<<<groups, AIJTC_LANES, 0, stream>>>(m, i, j, found);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(&counts, found, sizeof(counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
-  *bs     = BlockSizeOf(counts.blocks);
-  *common = (PetscBool)(4 * counts.common >= 3 * counts.sampled);
+  *bs      = BlockSizeOf(counts.blocks);
+  *common  = (PetscBool)(4 * counts.common >= 3 * counts.sampled);
+  *longest = (PetscInt)counts.longest;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -120,7 +120,7 @@ PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[],
   AIJTCParams          params;
   Scratch<PetscInt>    ti, tj;
   Scratch<PetscScalar> ta;
-  PetscInt             bs;
+  PetscInt             bs, longest;
   PetscBool            common;
 
   PetscFunctionBegin;
@@ -130,8 +130,8 @@ PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[],
   PetscCall(AllocatePermutation(nnz, perm));
   PetscCall(AIJTCCsrTranspose_CUDA(m, n, nnz, i, j, ti, tj, *perm, stream));
   PetscCall(Permute(nnz, *perm, a, ta, stream));
-  PetscCall(AIJTCProbe_CUDA(n, ti, tj, &bs, &common, stream));
-  PetscCall((*choose)(ctx, n, m, nnz, bs, common, &params));
+  PetscCall(AIJTCProbe_CUDA(n, ti, tj, &bs, &common, &longest, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, bs, common, longest, &params));
   PetscCall(AIJTCLayoutBuild_CUDA(n, m, ti, tj, ta, &params, layout, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -43,7 +43,7 @@ PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz,
 {
   std::vector<PetscInt> ti((size_t)n + 1), tj(nnz);
   AIJTCParams           params;
-  PetscInt              bs;
+  PetscInt              bs, longest;
   PetscBool             common;
   PetscErrorCode        ierr;
 
@@ -51,8 +51,8 @@ PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz,
   *layout = {};
   PetscCall(PetscMalloc1(nnz, perm));
   PetscCall(AIJTCCsrTranspose_Host(m, n, nnz, i, j, ti.data(), tj.data(), *perm, stream));
-  PetscCall(AIJTCProbe_Host(n, ti.data(), tj.data(), &bs, &common, stream));
-  PetscCall((*choose)(ctx, n, m, nnz, bs, common, &params));
+  PetscCall(AIJTCProbe_Host(n, ti.data(), tj.data(), &bs, &common, &longest, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, bs, common, longest, &params));
   ierr = AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream);
   if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_Host(layout, perm);
   PetscCall(ierr);

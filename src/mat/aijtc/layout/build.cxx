@@ -18,8 +18,6 @@
 
 namespace
 {
-constexpr PetscCount DICT_MIN_VALUES = 4096; /* fewer are not worth the look-up */
-
 PetscErrorCode CheckInput(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[])
 {
   PetscInt wrong = 0;
@@ -63,7 +61,7 @@ PetscErrorCode ChooseForms(const PetscInt j[], const PetscScalar a[], AIJTCLayou
   stored.number = 0;
   stored.many   = PETSC_FALSE;
   for (PetscInt s = 0; s < slices; s++) PetscCall(AIJTCSliceChoose(layout, s, j, a, work, &stored));
-  if (layout->params.compress & AIJTC_COMPRESS_VALUE && !stored.many && stored.number >= DICT_MIN_VALUES) PetscCall(SetDictionary(&stored.different, layout));
+  if (layout->params.compress & AIJTC_COMPRESS_VALUE && !stored.many && stored.number >= layout->params.dict_min) PetscCall(SetDictionary(&stored.different, layout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -113,7 +111,7 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
   PetscFunctionBegin;
   PetscCall(CheckInput(m, layout->n, i, j, a));
   layout->nnz = m ? i[m] : 0;
-  PetscCall(AIJTCParamsResolve(m, layout->n, layout->nnz, 1, PETSC_TRUE, &layout->params)); /* checks them */
+  PetscCall(AIJTCParamsResolve(m, layout->n, layout->nnz, 1, PETSC_TRUE, 0, &layout->params)); /* checks them */
   PetscCall(PetscCalloc1((PetscCount)m + 1, &layout->start));
   if (m) std::copy(i, i + m + 1, layout->start);
   PetscCall(AIJTCLayoutPlanRows_Host(layout));

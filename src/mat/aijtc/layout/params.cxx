@@ -1,6 +1,6 @@
 /*
    Method
-     Parameters of a layout chosen from sizes and from whether rows share their offsets.
+     Parameters of a layout chosen from sizes, from whether rows share their offsets, and from the longest row.
 */
 #include "layoutbuild.h"
 #include <algorithm>
@@ -8,13 +8,26 @@
 namespace
 {
 /* docs/layout.md has the rule */
-constexpr PetscInt WINDOW          = 8192;
-constexpr PetscInt LONG_MIN_COMMON = 256, SHORT_MAX_COMMON = 128, LONG_MIN_OTHER = 128, SHORT_MAX_OTHER = 32; /* lengths */
-constexpr PetscInt ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_FOUR_TILES = 65536;
-constexpr PetscInt LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_FOUR_TILES = 32; /* mean, at most */
+constexpr PetscInt   WINDOW          = 8192;
+constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 128, SHORT_MAX_UNEVEN = 8; /* lengths */
+constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_FOUR_TILES = 65536;
+constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
+constexpr PetscCount DICT_MIN = 800000;
 
-PetscInt RowGroups(PetscInt m, PetscCount nnz)
+/* Where rows do not share their offsets: can slices of rows take all of them? */
+bool AllMayBeShort(PetscInt longest)
 {
+  return longest <= SHORT_MAX;
+}
+
+PetscInt ShortMax(PetscBool common, PetscInt longest)
+{
+  return common || AllMayBeShort(longest) ? SHORT_MAX : SHORT_MAX_UNEVEN;
+}
+
+PetscInt RowGroups(PetscInt m, PetscCount nnz, PetscBool common, PetscInt longest)
+{
+  if (!common) return m >= ROWS_FOR_FOUR_GROUPS && nnz <= (PetscCount)LENGTH_FOR_FOUR_GROUPS_OTHER * m && AllMayBeShort(longest) ? 4 : 1;
   if (m >= ROWS_FOR_FOUR_GROUPS) return 4;
   return m >= ROWS_FOR_TWO_GROUPS && nnz <= (PetscCount)LENGTH_FOR_TWO_GROUPS * m ? 2 : 1;
 }
@@ -35,13 +48,14 @@ PetscErrorCode CheckParams(const AIJTCParams *params)
   PetscCheck(params->rtile == 1 || params->rtile == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " tiles side by side in a slice: give 1 or 4", params->rtile);
   PetscCheck(params->bs >= 1 && params->bs <= AIJTC_MAX_BS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " rows: give a number from 1 to %d", params->bs, (int)AIJTC_MAX_BS);
   PetscCheck(params->compress >= AIJTC_COMPRESS_OFF && params->compress <= AIJTC_COMPRESS_BOTH, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Compression %d is none of off (0), pattern (1), value (2), both (3)", (int)params->compress);
+  PetscCheck(params->dict_min >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A dictionary from %" PetscCount_FMT " values on: give 1 or more", params->dict_min);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, AIJTCParams *params)
+PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params)
 {
-  const PetscInt long_min = common ? LONG_MIN_COMMON : LONG_MIN_OTHER, short_max = common ? SHORT_MAX_COMMON : SHORT_MAX_OTHER;
+  const PetscInt long_min = common ? LONG_MIN_COMMON : LONG_MIN_OTHER, short_max = ShortMax(common, longest);
 
   PetscFunctionBegin;
   PetscCheck(m >= 0 && n >= 0 && nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix of %" PetscInt_FMT " x %" PetscInt_FMT " with %" PetscCount_FMT " nonzeros: sizes must not be negative", m, n, nnz);
@@ -50,10 +64,11 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscI
   if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? short_max : std::min(short_max, params->long_min);
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = WINDOW;
-  if (params->rrows == PETSC_DECIDE) params->rrows = common ? RowGroups(m, nnz) : 1;
+  if (params->rrows == PETSC_DECIDE) params->rrows = RowGroups(m, nnz, common, longest);
   if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
   if (params->bs == PETSC_DECIDE) params->bs = bs;
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
+  if (params->dict_min == PETSC_DECIDE) params->dict_min = DICT_MIN;
   PetscCall(CheckParams(params));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,7 +2,7 @@
    Method
      The block size is found by comparing the rows of would-be nodes. A block size that fails is given up as soon as too many groups differ, so that a matrix without blocks costs a few rows for
      each candidate, and one with blocks one pass over the row ends.
-     Whether rows share their offsets is told by a sample: the distinct offsets of a group are counted by sorting them.
+     Whether rows share their offsets is told by a sample: the distinct offsets of a group are counted by sorting them. The longest row is looked for among all.
 */
 #include <petsctc/private/aijtclayout.h>
 #include <algorithm>
@@ -78,11 +78,13 @@ bool HasCommonOffsets(PetscInt m, const PetscInt i[], const PetscInt j[], PetscI
 }
 } // namespace
 
-PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PETSC_UNUSED PetscTCStream stream)
+PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PETSC_UNUSED PetscTCStream stream)
 {
   PetscFunctionBegin;
   *bs = AIJTC_MAX_BS;
   while (*bs > 1 && !HasBlocks(m, i, j, *bs)) --*bs;
-  *common = (PetscBool)HasCommonOffsets(m, i, j, *bs);
+  *common  = (PetscBool)HasCommonOffsets(m, i, j, *bs);
+  *longest = 0;
+  for (PetscInt r = 0; r < m; r++) *longest = std::max(*longest, i[r + 1] - i[r]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
