@@ -109,6 +109,7 @@ static PetscErrorCode TestInfo(void)
   PetscCall(PetscSNPrintf(text, sizeof(text), "bytes=%" PetscCount_FMT ": pattern=%" PetscCount_FMT ", values=%" PetscCount_FMT, info.bytes, info.bytes_pattern, info.bytes_values));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, text, PETSC_TRUE));
   PetscCall(Check((PetscBool)!info.common_offsets, "rows of more than 256 nonzeros share their offsets"));
+  PetscCall(Check((PetscBool)(info.long_row == 128 && info.short_row == 8), "rows of up to 300 anywhere: classes %" PetscInt_FMT " %" PetscInt_FMT, info.long_row, info.short_row));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "rows share their offsets: no (rule for unstructured matrices)", PETSC_TRUE));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO, "layout", PETSC_FALSE)); /* every other view is the parent's */
   PetscCall(CheckView(A, PETSC_VIEWER_DEFAULT, "layout", PETSC_FALSE));
