@@ -168,7 +168,8 @@ section_tests() {
   local program
   unpack_unit_tests
   for program in "$work"/unit/*; do
-    step "${program##*/}, host" 120 unit_test "$program" "-*CUDA*:$on_tensor:$on_core:$fills_device"
+    # Beside a GPU the host twins are tried with fewer parameters
+    PETSCTC_TEST_SHORT=${PETSCTC_TEST_SHORT-$([ $gpu = 0 ] || echo 1)} step "${program##*/}, host" 120 unit_test "$program" "-*CUDA*:$on_tensor:$on_core:$fills_device"
     has_tests "$program" "$on_tensor" && gpu_step "${program##*/}, GPU: Tensor Core" 120 unit_test "$program" "$on_tensor"
     has_tests "$program" "$on_core" && gpu_step "${program##*/}, GPU: CUDA cores" 120 unit_test "$program" "$on_core"
   done

@@ -131,8 +131,8 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS)
   PetscScalar    total = 0.0;
   RowDots        dots(w);
 
-  LetNextLaunchStart();
   WaitForLaunchBefore();
+  LetNextLaunchStart(); /* not earlier: the next product's blocks would take the places of the pieces' */
   for (PetscInt piece = q < nlong ? __ldg(long_piece + q) + lane : 0; piece < end; piece += AIJTC_LANES) total += partial[piece];
 #pragma unroll
   for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
