@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests and measures PETSc-TC on a node with a GPU, from the bundle that scripts/bundle.sh packed.
-#   run-gpu-tests.sh [sanity|tests|sanitizer|acceptance|bench|all]...     default: all
+#   run-gpu-tests.sh [sanity|tests|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match
 # Each section takes less than 10 minutes. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
 # section; the end of the output tells everything: what failed with its last lines, the table of times, the count.
 set -uo pipefail
@@ -34,6 +34,7 @@ passed=0 skipped=0 failed=0
 failures=()
 step() {
   local name=$1 limit=$2 start=$SECONDS status=0
+  [[ $name =~ ${STEPS:-.} ]] || return 0
   shift 2
   printf '\n=== %s: %s\n' "$section" "$name" >>"$log"
   (
