@@ -3,6 +3,7 @@ root=$PETSCTC_SOURCE
 unset PETSC_DIR PETSC_ARCH PETSCTC_LIB PETSCTC_BUILD
 source "$root/scripts/build.bash"
 export PETSCTC_TEST_TIMEOUT=600 # unoptimised, and several processes to a core
+export PETSCTC_TEST_SHORT=1     # fewer parameters of layouts in unit tests, for the same reason
 
 # build_variant VARIANT PRESET: VARIANT of setup.sh, PRESET of CMake
 build_variant() {
