@@ -1,6 +1,7 @@
 # Finds PETSc by its pkg-config file, refuses what the library cannot run with, and enables CUDA exactly when that PETSc has it.
 #   PETSC_DIR, PETSC_ARCH   from -D, else the environment, else what scripts/setup.sh left in its cache, else pkg-config's own path
-# Result: target petsctc_petsc (headers as SYSTEM, libpetsc, MPI, the CUDA runtime), PETSCTC_HAVE_CUDA, PETSCTC_PETSC_DIR, PETSCTC_PETSC_ARCH, PETSCTC_PETSC_RELEASE, PETSCTC_MPIUNI, PETSCTC_MPIEXEC.
+# Result: target petsctc_petsc (headers as SYSTEM, libpetsc, MPI, the CUDA runtime), PETSCTC_HAVE_CUDA, PETSCTC_CUDA_KERNELS (in double precision only), PETSCTC_HAVE_DOUBLE,
+#         PETSCTC_PETSC_DIR, PETSCTC_PETSC_ARCH, PETSCTC_PETSC_RELEASE, PETSCTC_MPIUNI, PETSCTC_MPIEXEC.
 
 set(PETSC_DIR "" CACHE PATH "PETSc's directory (or installation prefix)")
 set(PETSC_ARCH "" CACHE STRING "PETSc's configuration; empty for an installed PETSc")
@@ -57,13 +58,14 @@ function(petsctc_petscconf_has name result)
   endforeach()
   set(${result} ${has} PARENT_SCOPE)
 endfunction()
-petsctc_petscconf_has(USE_REAL_DOUBLE has_double)
+petsctc_petscconf_has(USE_REAL_DOUBLE PETSCTC_HAVE_DOUBLE)
+petsctc_petscconf_has(USE_REAL_SINGLE has_single)
 petsctc_petscconf_has(USE_COMPLEX has_complex)
 petsctc_petscconf_has(USE_SHARED_LIBRARIES has_shared)
 petsctc_petscconf_has(HAVE_MPIUNI PETSCTC_MPIUNI)
 petsctc_petscconf_has(HAVE_CUDA PETSCTC_HAVE_CUDA)
-if(has_complex OR NOT has_double)
-  message(FATAL_ERROR "PETSc in ${PETSC_PREFIX} does not compute in real double precision: configure one with --with-scalar-type=real --with-precision=double")
+if(has_complex OR NOT (PETSCTC_HAVE_DOUBLE OR has_single))
+  message(FATAL_ERROR "PETSc in ${PETSC_PREFIX} computes neither in real double nor in real single precision: configure one with --with-scalar-type=real --with-precision=double")
 endif()
 if(NOT has_shared)
   message(FATAL_ERROR "PETSc in ${PETSC_PREFIX} is a static library, a plugin needs a shared one: configure it with --with-shared-libraries=1")
@@ -85,6 +87,10 @@ endif()
 # What a test or a script starts programs with
 pkg_get_variable(PETSCTC_MPIEXEC PETSc mpiexec)
 
+set(PETSCTC_CUDA_KERNELS FALSE)
+if(PETSCTC_HAVE_CUDA AND PETSCTC_HAVE_DOUBLE)
+  set(PETSCTC_CUDA_KERNELS TRUE)
+endif()
 if(PETSCTC_HAVE_CUDA)
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
     set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPU architectures of the kernels; the last one also as PTX")
@@ -97,4 +103,4 @@ if(PETSCTC_HAVE_CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_link_libraries(petsctc_petsc INTERFACE CUDA::cudart)
 endif()
-message(STATUS "PETSc ${PETSC_VERSION} in ${PETSC_PREFIX}, CUDA: ${PETSCTC_HAVE_CUDA}")
+message(STATUS "PETSc ${PETSC_VERSION} in ${PETSC_PREFIX}, CUDA: ${PETSCTC_HAVE_CUDA}, kernels for it: ${PETSCTC_CUDA_KERNELS}")

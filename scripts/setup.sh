@@ -7,6 +7,8 @@
 #     --variant release    optimised, with CUDA where nvcc is found (default)
 #     --variant debug      PETSc's debugging checks on, host only
 #     --variant debug-cuda PETSc's debugging checks on, with CUDA (GPU architecture 90 unless --cuda-arch says another)
+#     --variant int64-host PETSc's debugging checks on, host only, PetscInt of 64 bits
+#     --variant single-host PETSc's debugging checks on, host only, PetscScalar in single precision
 #     --variant headers    configured but not built, host only: enough to compile against
 #     --cuda-arch LIST     GPU architectures, default 80,90
 #     --without-cuda       host only though nvcc is there
@@ -46,7 +48,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-case $variant in release | debug | debug-cuda | headers) ;; *) die "unknown variant '$variant': release, debug, debug-cuda or headers" ;; esac
+case $variant in release | debug | debug-cuda | int64-host | single-host | headers) ;; *) die "unknown variant '$variant': release, debug, debug-cuda, int64-host, single-host or headers" ;; esac
 if [ $print_env = 1 ]; then exec 3>&2; else exec 3>&1; fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/petsctc
@@ -121,8 +123,8 @@ check_petsc() { # check_petsc DIR ARCH
   [ -n "$version" ] || die "no PETSc in PETSC_DIR=$1: name one, or unset PETSC_DIR to have one built"
   older_than "$version" 3.25 && die "PETSc $version in PETSC_DIR=$1 is too old: PETSc-TC needs 3.25 or newer; unset PETSC_DIR to have one built"
   [ -f "$conf" ] || die "PETSc in $where is not configured ($conf is missing): set PETSC_ARCH, or unset PETSC_DIR to have one built"
-  grep -q '^#define PETSC_USE_REAL_DOUBLE ' "$conf" && ! grep -q '^#define PETSC_USE_COMPLEX ' "$conf" ||
-    die "PETSc in $where does not compute in real double precision: configure one with --with-scalar-type=real --with-precision=double"
+  grep -q '^#define PETSC_USE_REAL_\(DOUBLE\|SINGLE\) ' "$conf" && ! grep -q '^#define PETSC_USE_COMPLEX ' "$conf" ||
+    die "PETSc in $where computes neither in real double nor in real single precision: configure one with --with-scalar-type=real --with-precision=double"
   grep -q '^#define PETSC_USE_SHARED_LIBRARIES ' "$conf" || die "PETSc in $where is a static library: configure it with --with-shared-libraries=1"
   ls "$1/$2/lib/"libpetsc.* >/dev/null 2>&1 || die "PETSc in $where is not built: run make there, or unset PETSC_DIR to have one built"
 }
@@ -178,8 +180,13 @@ configuration() { # -> $arch, $options
   if mpiexec --version 2>/dev/null | grep -qi 'open'; then
     options+=(--with-mpiexec="mpiexec --allow-run-as-root --oversubscribe")
   fi
-  if [ $variant = debug ]; then
-    arch=debug-host
+  arch=
+  case $variant in # with PETSc's checks: these are there to test with
+    debug) arch=debug-host ;;
+    int64-host) arch=int64-host && options+=(--with-64-bit-indices=1) ;;
+    single-host) arch=single-host && options+=(--with-precision=single) ;;
+  esac
+  if [ -n "$arch" ]; then
     options+=(--with-debugging=1 --with-cuda=0)
     return
   fi

@@ -38,14 +38,14 @@ fake_petsc() { # NAME MINOR CONF...
   touch "$dir/arch/lib/libpetsc.so"
 }
 fake_petsc old 24 USE_REAL_DOUBLE USE_SHARED_LIBRARIES
-fake_petsc single 26 USE_REAL_SINGLE USE_SHARED_LIBRARIES
+fake_petsc quadruple 26 USE_REAL___FLOAT128 USE_SHARED_LIBRARIES
 fake_petsc complex 26 USE_REAL_DOUBLE USE_COMPLEX USE_SHARED_LIBRARIES
 fake_petsc static 26 USE_REAL_DOUBLE
 fake_petsc good 26 USE_REAL_DOUBLE USE_SHARED_LIBRARIES
 
 refuses "no PETSc there" "no PETSc in PETSC_DIR" PETSC_DIR=/nonexistent --
 refuses "an old PETSc" "too old" PETSC_DIR="$work/old" PETSC_ARCH=arch --
-refuses "single precision" "real double" PETSC_DIR="$work/single" PETSC_ARCH=arch --
+refuses "quadruple precision" "real double" PETSC_DIR="$work/quadruple" PETSC_ARCH=arch --
 refuses "complex" "real double" PETSC_DIR="$work/complex" PETSC_ARCH=arch --
 refuses "a static PETSc" "with-shared-libraries" PETSC_DIR="$work/static" PETSC_ARCH=arch --
 refuses "a configuration that does not exist" "not configured" PETSC_DIR="$work/good" PETSC_ARCH=other --

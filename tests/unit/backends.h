@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <petsctc/private/aijtclayout.h>
 #include <petsctc/private/vecreduce.h>
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <cuda_runtime.h>
 #endif
 
@@ -33,7 +33,7 @@ using Values = std::vector<PetscScalar>;
 inline void copyBytes(void *to, const void *from, size_t bytes, bool cuda)
 {
   if (!bytes) return;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (cuda) {
     ASSERT_EQ(cudaSuccess, cudaMemcpy(to, from, bytes, cudaMemcpyDefault));
     return;
@@ -50,7 +50,7 @@ public:
   {
     Values all(total, guard);
     std::copy(values.begin(), values.end(), all.begin() + before);
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) { EXPECT_EQ(cudaSuccess, cudaMalloc(reinterpret_cast<void **>(&base), total * sizeof(PetscScalar))); }
 #endif
     if (!cuda) { EXPECT_EQ(PETSC_SUCCESS, PetscMalloc1(total, &base)); }
@@ -58,7 +58,7 @@ public:
   }
   ~Vector()
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) { EXPECT_EQ(cudaSuccess, cudaFree(base)); }
 #endif
     if (!cuda) { EXPECT_EQ(PETSC_SUCCESS, PetscFree(base)); }
@@ -102,7 +102,7 @@ protected:
     cuda   = GetParam() != Backend::Host;
     tensor = GetParam() == Backend::CUDATensor ? PETSC_TRUE : PETSC_FALSE;
     if (!cuda) return;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     int devices = 0;
     if (cudaGetDeviceCount(&devices) != cudaSuccess || !devices) {
       (void)cudaGetLastError();

@@ -3,7 +3,7 @@
 
 #include "patterns.h"
 #include <gtest/gtest.h>
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <cuda_runtime.h>
 #endif
 
@@ -15,7 +15,7 @@ public:
   {
     const size_t bytes = std::max<size_t>(size_, 1) * sizeof(T);
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda_) { EXPECT_EQ(cudaMalloc((void **)&p_, bytes), cudaSuccess); }
 #endif
     if (!cuda_) p_ = (T *)malloc(bytes);
@@ -24,7 +24,7 @@ public:
   Array(const Array &) = delete;
   ~Array()
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda_) { EXPECT_EQ(cudaFree(p_), cudaSuccess); }
 #endif
     if (!cuda_) free(p_);
@@ -46,7 +46,7 @@ private:
   void Copy(T *to, const T *from, PETSC_UNUSED bool up) const
   {
     if (!size_) return;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda_) { EXPECT_EQ(cudaMemcpy(to, from, size_ * sizeof(T), up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost), cudaSuccess); }
 #endif
     if (!cuda_) memcpy(to, from, size_ * sizeof(T));
@@ -60,7 +60,7 @@ private:
 /* For SetUp() and TEST(): is there a device? */
 inline bool HasDevice()
 {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   int devices = 0;
 
   if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return true;
@@ -80,7 +80,7 @@ class OwnedLayout {
 public:
   OwnedLayout(Made made, const Csr &A, const AIJTCParams &params)
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (made == Made::OnDevice) {
       Array<PetscInt>    i(true, A.i), j(true, A.j);
       Array<PetscScalar> a(true, A.a);
@@ -95,7 +95,7 @@ public:
   /* A copy in host memory */
   explicit OwnedLayout(PETSC_UNUSED const AIJTCLayout &device)
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     EXPECT_EQ(AIJTCLayoutDownload_CUDA(&device, &layout, nullptr), PETSC_SUCCESS);
 #endif
   }
@@ -103,7 +103,7 @@ public:
   ~OwnedLayout()
   {
     if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutDestroy_Host(&layout), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (layout.cuda) { EXPECT_EQ(AIJTCLayoutDestroy_CUDA(&layout), PETSC_SUCCESS); }
 #endif
     EXPECT_EQ(layout.slice, nullptr);
@@ -115,7 +115,7 @@ public:
     PetscBool          fits = PETSC_FALSE;
 
     if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutRefresh_Host(&layout, a, &fits, nullptr), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (layout.cuda) { EXPECT_EQ(AIJTCLayoutRefresh_CUDA(&layout, a, &fits, nullptr), PETSC_SUCCESS); }
 #endif
     return fits;
@@ -126,7 +126,7 @@ public:
 private:
   void Upload()
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     AIJTCLayout host = layout;
 
     layout = AIJTCLayout{};

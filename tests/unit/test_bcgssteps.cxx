@@ -7,7 +7,7 @@ class BCGSSteps : public StepsTest<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
 protected:
   const TCBCGSSteps *table(bool cuda) override
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) return &TCBCGSSteps_CUDA;
 #endif
     (void)cuda;

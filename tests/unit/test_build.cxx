@@ -86,7 +86,7 @@ TEST_P(Build, HasTheBytesOfTheHostBuild)
 
 TEST_P(Build, ProbeIsTheHosts)
 {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   const Csr       A = GetParam().make();
   Array<PetscInt> i(true, A.i), j(true, A.j);
   PetscInt        host = 0, device = 0, host_longest = -1, device_longest = -2;
@@ -164,7 +164,7 @@ TEST_P(Build, RefreshTellsWhenOneValueDoesNotFit)
 
 INSTANTIATE_TEST_SUITE_P(, Build, ::testing::ValuesIn(large), [](const auto &info) { return info.param.name; });
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 namespace
 {
 /* Takes all device memory, and gives it back piece by piece */
@@ -220,7 +220,7 @@ cudaError_t EmptyPool()
 TEST(BuildMemory, FailureIsAMemoryErrorAndLeavesNothing)
 {
   if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   const Csr          A      = FromLengths(200000, PowerLawLengths(300000, 100000, 35));
   const AIJTCParams  params = Resolved(A, AIJTC_COMPRESS_BOTH);
   const OwnedLayout  host(Made::OnHost, A, params);

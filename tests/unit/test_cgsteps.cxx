@@ -7,7 +7,7 @@ class CGSteps : public StepsTest<TCCGSteps, TCCGWork, TCCGScalars> {
 protected:
   const TCCGSteps *table(bool cuda) override
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) return &TCCGSteps_CUDA;
 #endif
     (void)cuda;

@@ -869,7 +869,7 @@ TEST_P(Probe, Host)
 TEST_P(Probe, CUDA)
 {
   if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   const Csr       A = GetParam().make();
   Array<PetscInt> i(true, A.i), j(true, A.j);
   PetscInt        bs = 0, longest = -1;

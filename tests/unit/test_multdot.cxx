@@ -36,14 +36,14 @@ public:
   ProductAndDots(Backend backend, const Csr &A, const AIJTCParams &params) : OwnedLayout(backend == Backend::Host ? Made::OnHost : Made::OnDevice, A, params), tensor_((PetscBool)(backend == Backend::Tensor))
   {
     if (!layout.cuda) { EXPECT_EQ(AIJTCDotWorkCreate_Host(&layout, &work_), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (layout.cuda) { EXPECT_EQ(AIJTCDotWorkCreate_CUDA(&layout, &work_), PETSC_SUCCESS); }
 #endif
   }
   ~ProductAndDots()
   {
     if (!layout.cuda) { EXPECT_EQ(AIJTCDotWorkDestroy_Host(&work_), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (layout.cuda) { EXPECT_EQ(AIJTCDotWorkDestroy_CUDA(&work_), PETSC_SUCCESS); }
 #endif
     EXPECT_EQ(work_.partial, nullptr);
@@ -55,7 +55,7 @@ public:
     Array<PetscScalar> dx(layout.cuda, x), dw(layout.cuda, w), dz(layout.cuda, Vector(layout.m, NAN)), sums(layout.cuda, Vector(2, NAN));
 
     if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_Host(&layout, tensor_, dx, same ? dx : dw, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_CUDA(&layout, tensor_, dx, same ? dx : dw, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
 #endif
     return {dz.Values(), sums.Values()};
@@ -66,7 +66,7 @@ public:
     Array<PetscScalar> dx(layout.cuda, x), dz(layout.cuda, Vector(layout.m, NAN));
 
     if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_Host(&layout, tensor_, dx, nullptr, dz, nullptr), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_CUDA(&layout, tensor_, dx, nullptr, dz, nullptr), PETSC_SUCCESS); }
 #endif
     return dz.Values();
@@ -100,7 +100,7 @@ protected:
   {
     if (GetParam() == Backend::Host) return;
     if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     PetscBool has_mma = PETSC_FALSE;
 
     ASSERT_EQ(PetscTCDeviceHasMMA_CUDA(&has_mma), PETSC_SUCCESS);

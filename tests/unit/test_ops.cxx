@@ -9,7 +9,7 @@
 #include <cfloat>
 #include <numeric>
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #define LAUNCH(name, ...) ASSERT_EQ(PETSC_SUCCESS, cuda ? name##_CUDA(__VA_ARGS__) : name##_Host(__VA_ARGS__))
 #else
   #define LAUNCH(name, ...) ASSERT_EQ(PETSC_SUCCESS, name##_Host(__VA_ARGS__))

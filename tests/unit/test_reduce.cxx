@@ -11,7 +11,7 @@ protected:
   {
     BackendTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) { CALL(PetscTCReduceWorkCreate_CUDA(&work)); }
 #endif
     if (!cuda) { CALL(PetscTCReduceWorkCreate_Host(&work)); }
@@ -20,7 +20,7 @@ protected:
   void TearDown() override
   {
     if (!made) return;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) { CALL(PetscTCReduceWorkDestroy_CUDA(&work)); }
 #endif
     if (!cuda) { CALL(PetscTCReduceWorkDestroy_Host(&work)); }
@@ -28,14 +28,14 @@ protected:
 
   PetscErrorCode mdot(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[])
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) return PetscTCMDot_CUDA(n, x, count, y, result, tensor, &work, nullptr);
 #endif
     return PetscTCMDot_Host(n, x, count, y, result, tensor, &work, nullptr);
   }
   PetscErrorCode norm(PetscInt n, const PetscScalar x[], PetscScalar result[])
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) return PetscTCNorm2_CUDA(n, x, result, tensor, &work, nullptr);
 #endif
     return PetscTCNorm2_Host(n, x, result, tensor, &work, nullptr);

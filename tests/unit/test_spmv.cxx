@@ -37,7 +37,7 @@ public:
     PetscScalar       *py = y ? (PetscScalar *)dy : nullptr, *pz = in_place ? (PetscScalar *)dy : (PetscScalar *)dz;
 
     if (!cuda) { EXPECT_EQ(AIJTCLayoutMult_Host(&layout, tensor_, dx, py, pz, nullptr), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (cuda) { EXPECT_EQ(AIJTCLayoutMult_CUDA(&layout, tensor_, dx, py, pz, nullptr), PETSC_SUCCESS); }
 #endif
     return in_place ? dy.Values() : dz.Values();
@@ -51,7 +51,7 @@ public:
 
     for (int k = 0; k < length; k++, std::swap(from, to)) {
       if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_Host(&layout, tensor_, from, nullptr, to, nullptr), PETSC_SUCCESS); }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
       if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_CUDA(&layout, tensor_, from, nullptr, to, nullptr), PETSC_SUCCESS); }
 #endif
     }
@@ -101,7 +101,7 @@ protected:
   {
     if (GetParam() == Backend::Host) return;
     if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     PetscBool has_mma = PETSC_FALSE;
 
     ASSERT_EQ(PetscTCDeviceHasMMA_CUDA(&has_mma), PETSC_SUCCESS);
@@ -478,7 +478,7 @@ std::string NameOf(const ::testing::TestParamInfo<Backend> &info)
 
 INSTANTIATE_TEST_SUITE_P(, Spmv, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor, Backend::UploadedCore, Backend::UploadedTensor), NameOf);
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* More bytes than any device holds: PETSc's memory error, nothing allocated, and the device works on */
 TEST(SpmvRefuses, AnUploadThatDoesNotFit)
 {

@@ -136,7 +136,7 @@ typedef PetscErrorCode (*MatAIJTCParentProduct)(Mat, const MatAIJTCClass *, MatA
 PETSC_INTERN PetscErrorCode MatAIJTCMultAndCheck(Mat, const MatAIJTCClass *, Mat_AIJTC *, Vec, Vec, Vec, MatAIJTCLayoutProduct, MatAIJTCParentProduct);
 #define AIJTC_CHECK_RTOL (PetscDefined(USE_REAL_SINGLE) ? 1e-4 : 1e-12)
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtcops.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCReleaseCSR(Mat, const MatAIJTCClass *);        /* release.cxx */
@@ -146,7 +146,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *, Vec, Vec, Vec
 
 /* transpose.cxx, reductions.cxx, diagonal.cxx, dense.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyTransposed(Mat);
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 PETSC_INTERN PetscErrorCode MatAIJTCGetTransposeOrSelf(Mat, const MatAIJTCClass *, Mat_AIJTC **);
 typedef struct { /* PETSc's device CSR arrays, in parent scope */
   PetscCount      nnz;

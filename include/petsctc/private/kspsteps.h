@@ -59,7 +59,7 @@ typedef struct {
 } TCCGSteps;
 
 PETSC_INTERN const TCCGSteps TCCGSteps_Host;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 PETSC_INTERN const TCCGSteps TCCGSteps_CUDA;
 #endif
 
@@ -103,6 +103,6 @@ typedef struct {
 } TCBCGSSteps;
 
 PETSC_INTERN const TCBCGSSteps TCBCGSSteps_Host;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 PETSC_INTERN const TCBCGSSteps TCBCGSSteps_CUDA;
 #endif

@@ -4,10 +4,13 @@
 #include <petscsys.h>
 #include <petsctc/private/petsctccompat.h>
 
-/* The library computes with PetscScalar = double. Other builds of PETSc are refused at configure time and here. */
-#if !PetscDefined(USE_REAL_DOUBLE) || PetscDefined(USE_COMPLEX)
-  #error "PETSc-TC needs a PETSc with real double precision scalars (configure PETSc with --with-scalar-type=real --with-precision=double)"
+/* The library computes with real scalars of 8 or 4 bytes. Other builds of PETSc are refused at configure time and here. */
+#if !(PetscDefined(USE_REAL_DOUBLE) || PetscDefined(USE_REAL_SINGLE)) || PetscDefined(USE_COMPLEX)
+  #error "PETSc-TC needs a PETSc with real scalars in double or single precision (configure PETSc with --with-scalar-type=real --with-precision=double)"
 #endif
+
+/* The kernels of cuda/ are there: they compute in double precision only, and a library in single precision works on the host whatever PETSc has */
+#define PETSCTC_HAVE_CUDA (PetscDefined(HAVE_CUDA) && PetscDefined(USE_REAL_DOUBLE))
 
 /* A cudaStream_t, spelled so that host code needs no CUDA header. Host twins ignore it. */
 typedef struct CUstream_st *PetscTCStream;

@@ -32,6 +32,7 @@ static PetscErrorCode KSPTCChooseBackend(KSP ksp, KSPTC tc, const char **why)
     if (!known) *why = "the vectors are neither seq nor seqcuda";
     else if (other != tc->backend) *why = "solution and work vectors are in different memories";
   }
+  if (!PETSCTC_HAVE_CUDA && tc->backend == KSPTC_CUDA && !*why) *why = "on a GPU fused steps compute in double precision only";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -4,7 +4,7 @@
 */
 #include <petsctc/private/kspengine.h>
 #include <petsctc/private/aijtclayout.h>
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif
 
@@ -18,7 +18,7 @@ PetscErrorCode KSPTCStepBegin(KSPTC tc, PetscInt nread, PetscInt nwrite, const V
     if (tc->backend == KSPTC_HOST) PetscCall(i < nread ? VecGetArrayRead(v[i], read) : VecGetArray(v[i], &a[i]));
     else PetscCall(i < nread ? VecCUDAGetArrayRead(v[i], read) : VecCUDAGetArray(v[i], &a[i]));
   }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
     PetscCall(PetscGetCurrentCUDAStream(&tc->stream));
     PetscCall(PetscLogGpuTimeBegin());
@@ -49,7 +49,7 @@ PetscErrorCode KSPTCUsesTensor(KSPTC tc, PetscBool *tensor)
 {
   PetscFunctionBegin;
   *tensor = tc->tensor;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (tc->tensor && tc->backend == KSPTC_CUDA) PetscCall(PetscTCDeviceHasMMA_CUDA(tensor));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -26,7 +26,7 @@ enum {
 struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
   static const TCBCGSSteps *table(int backend)
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (backend == KSPTC_CUDA) return &TCBCGSSteps_CUDA;
 #endif
     return backend == KSPTC_HOST ? &TCBCGSSteps_Host : NULL;

@@ -15,7 +15,7 @@
 struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   static const TCCGSteps *table(int backend)
   {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     if (backend == KSPTC_CUDA) return &TCCGSteps_CUDA;
 #endif
     return backend == KSPTC_HOST ? &TCCGSteps_Host : NULL;

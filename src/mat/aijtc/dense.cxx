@@ -7,7 +7,7 @@
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/aijtcops.h>
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petsctc/private/devicescratch.h>
 
 /* A dense matrix' numbers as the kernel reads or writes them: in place on the device, else in a copy */
@@ -119,7 +119,7 @@ PetscErrorCode MatAIJTCMultDense(Mat C, PetscBool onhost, PetscBool *done)
 {
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   PetscCall(MatAIJTCIsDenseProduct(C, done));
   if (*done) {
     const Mat_Product   *p = C->product;

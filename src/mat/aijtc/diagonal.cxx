@@ -8,7 +8,7 @@
 #include <petsctc/private/aijtcops.h>
 #include <petsctc/private/petsctcdevice.h>
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 
 /* v, or a device copy of its local part if it is a host vector: AIJCUSPARSE leaves device memory behind on those. w takes a reference, NULL for NULL */
@@ -87,14 +87,14 @@ static PetscErrorCode MatAIJTCCheckScaling(Vec v, PetscInt n, const char side[])
 /* The MPI type calls this on its blocks without their public function, so the state is raised here */
 static PetscErrorCode MatDiagonalScale_SeqAIJTC(Mat A, Vec l, Vec r)
 {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
   PetscBool            bound, large;
   PetscCount           nnz;
 #endif
 
   PetscFunctionBegin;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   PetscCall(MatBoundToCPU(A, &bound));
   PetscCall(MatAIJTCTooLarge(A, &large));
   if (c->cuda && !bound && !large) {
@@ -109,7 +109,7 @@ static PetscErrorCode MatDiagonalScale_SeqAIJTC(Mat A, Vec l, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* ---- diagonal */
 
 /* In parent scope */
@@ -245,7 +245,7 @@ PetscErrorCode MatAIJTCSetOps_Diagonal(MatAIJTCClass *c)
   struct _MatOps *m = &c->mine;
 
   PetscFunctionBegin;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (c->mpi) {
     m->shift = MatShift_MPIAIJTC;
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -168,7 +168,7 @@ static PetscErrorCode MatAIJTCGetFactor(Mat A, MatFactorType type, PetscErrorCod
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* A handler declines a matrix with the host parent: PETSc goes on to the next package, as it does for AIJ */
 static PetscErrorCode MatGetFactor_seqaijtc_cusparse(Mat A, MatFactorType type, Mat *F)
 {
@@ -204,7 +204,7 @@ PetscErrorCode MatAIJTCRegisterFactors(void)
 {
   PetscFunctionBegin;
   for (MatFactorType type : {MAT_FACTOR_LU, MAT_FACTOR_CHOLESKY, MAT_FACTOR_ILU, MAT_FACTOR_ICC}) {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     PetscCall(MatSolverTypeRegister(MATSOLVERCUSPARSE, MATSEQAIJTC, type, MatGetFactor_seqaijtc_cusparse));
 #endif
     PetscErrorCode (*create)(Mat, MatFactorType, Mat *);

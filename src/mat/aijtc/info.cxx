@@ -1,6 +1,6 @@
 /* What the layout of a MATAIJTC tells of itself: MatAIJTCGetInfo() and MatView(). */
 #include <petsctc/private/aijtcimpl.h> /*I "petsctc.h" I*/
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif
 
@@ -10,7 +10,7 @@ static PetscErrorCode AIJTCLayoutGetSlices(const AIJTCLayout *l, PetscInt n, AIJ
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(n, slices));
   if (!l->cuda) PetscCall(PetscArraycpy(*slices, l->slice, n));
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   else if (n) {
     cudaStream_t stream;
 

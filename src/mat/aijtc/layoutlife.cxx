@@ -1,6 +1,6 @@
 /* The life of a sequential matrix' layout: built from the parent's CSR arrays where they are, refreshed when only values changed, known by its key. */
 #include <petsctc/private/aijtcimpl.h>
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif
 
@@ -11,7 +11,7 @@ PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *tc)
   PetscFunctionBegin;
   tc->valid = PETSC_FALSE;
   PetscCall(MatAIJTCDestroyDots(tc));
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (tc->layout.cuda) PetscCall(AIJTCLayoutDestroy_CUDA(&tc->layout));
 #endif
   PetscCall(AIJTCLayoutDestroy_Host(&tc->layout));
@@ -74,7 +74,7 @@ PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* The parent's device values, brought up to date. Only the copy to the device looks at the type name, so the scope is entered for that alone. */
 PetscErrorCode MatAIJTCGetDeviceValues(Mat A, const PetscScalar **a)
 {
@@ -148,7 +148,7 @@ static PetscErrorCode MatAIJTCBuildLayout(Mat A, const MatAIJTCClass *c, Mat_AIJ
     tc->layout.n      = A->cmap->n;
     tc->layout.nempty = A->rmap->n;
   } else if (c->cuda) {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     MatAIJTCCallParent(A, NULL, MatAIJTCBuildLayout_Device(A, tc, nnz));
 #endif
   } else PetscCall(MatAIJTCBuildLayout_Host(A, tc, nnz));
@@ -168,7 +168,7 @@ static PetscErrorCode MatAIJTCRefreshValues(Mat A, const MatAIJTCClass *c, Mat_A
   if (!tc->layout.nnz) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(MAT_AIJTCRefresh, A, 0, 0, 0));
   if (c->cuda) {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     cudaStream_t stream;
 
     PetscCall(MatAIJTCGetDeviceValues(A, &a));

@@ -5,7 +5,7 @@ const char *const MatAIJTCBackendTypes[] = {"auto", "cuda", "host", "MatAIJTCBac
 
 /* ---- creation */
 
-/* CUDA or host parent: by option, else by what every process of the matrix can use */
+/* CUDA or host parent: by option, else by what every process of the matrix can use. In single precision a usable device is an error: the host in its place would be slow without saying so */
 static PetscErrorCode MatAIJTCChooseBackend(Mat A, PetscBool *cuda)
 {
   MatAIJTCBackendType backend = MAT_AIJTC_BACKEND_AUTO;
@@ -14,12 +14,9 @@ static PetscErrorCode MatAIJTCChooseBackend(Mat A, PetscBool *cuda)
   PetscCall(PetscOptionsGetEnum(((PetscObject)A)->options, ((PetscObject)A)->prefix, "-mat_aijtc_backend", MatAIJTCBackendTypes, (PetscEnum *)&backend, NULL));
   *cuda = PETSC_FALSE;
   if (backend == MAT_AIJTC_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
-#if !PetscDefined(USE_REAL_DOUBLE)
-  PetscCheck(backend != MAT_AIJTC_BACKEND_CUDA, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP,
-             "-mat_aijtc_backend cuda computes in double precision, but this PETSc has another. Use -mat_aijtc_backend auto or host, or a PETSc --with-precision=double");
-  PetscFunctionReturn(PETSC_SUCCESS);
-#endif
   PetscCall(PetscTCDeviceUsable(PetscObjectComm((PetscObject)A), cuda));
+  PetscCheck(PetscDefined(USE_REAL_DOUBLE) || !(*cuda || backend == MAT_AIJTC_BACKEND_CUDA), PetscObjectComm((PetscObject)A), PETSC_ERR_SUP,
+             "MATAIJTC computes on a GPU in double precision only, but this PETSc has single precision. Use -mat_type aijcusparse, -mat_aijtc_backend host, or a PETSc --with-precision=double");
   PetscCheck(*cuda || backend != MAT_AIJTC_BACKEND_CUDA, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "-mat_aijtc_backend cuda, but %s. Use -mat_aijtc_backend auto or host",
              PetscDefined(HAVE_CUDA) ? "no CUDA device is usable on every process of the matrix" : "this PETSc was configured without CUDA");
   PetscFunctionReturn(PETSC_SUCCESS);

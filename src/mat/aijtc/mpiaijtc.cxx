@@ -27,7 +27,7 @@ static PetscErrorCode MatPermute_MPIAIJTC(Mat A, IS rows, IS cols, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* Reused submatrices get their new values in the host arrays, whatever the device holds of them */
 static PetscErrorCode MatCreateSubMatrices_MPIAIJTC(Mat A, PetscInt n, const IS rows[], const IS cols[], MatReuse reuse, Mat *B[])
 {
@@ -56,7 +56,7 @@ PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *c)
   PetscFunctionBegin;
   c->mine.assemblyend = MatAssemblyEnd_MPIAIJTC;
   c->mine.permute     = MatPermute_MPIAIJTC;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (c->cuda) {
     PetscCall(MatAIJTCSetOps_Reductions(c));
     PetscCall(MatAIJTCSetOps_Diagonal(c));

@@ -1,7 +1,7 @@
 /* A product together with dot products of its result: one pass over the matrix and the vectors, for Krylov methods. */
 #include <petsc/private/vecimpl.h>
 #include <petsctc/private/aijtcimpl.h> /*I "petsctc.h" I*/
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif
 
@@ -9,7 +9,7 @@ PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *tc)
 {
   PetscFunctionBegin;
   tc->have_dots = PETSC_FALSE;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (tc->dots.cuda) {
     if (tc->dot) PetscCallCUDA(cudaFree(tc->dot));
     tc->dot = NULL;
@@ -27,7 +27,7 @@ static PetscErrorCode MatAIJTCCreateDots(const MatAIJTCClass *c, Mat_AIJTC *tc)
   if (tc->have_dots) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCDestroyDots(tc)); /* what a create that failed has left */
   if (c->cuda) {
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     PetscCall(AIJTCDotWorkCreate_CUDA(&tc->layout, &tc->dots));
     PetscCallCUDA(cudaMalloc((void **)&tc->dot, 2 * sizeof(*tc->dot)));
 #endif
@@ -39,7 +39,7 @@ static PetscErrorCode MatAIJTCCreateDots(const MatAIJTCClass *c, Mat_AIJTC *tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 static PetscErrorCode MatAIJTCLayoutMultDot_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec y, PetscScalar dot[])
 {
   const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
@@ -163,7 +163,7 @@ PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, Pets
   PetscCall(MatAIJTCCreateDots(c, tc));
   PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
   petsctc_counts.mult++;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (c->cuda) PetscCall(MatAIJTCLayoutMultDot_Device(tc, x, w, y, dot));
   else
 #endif

@@ -137,7 +137,7 @@ static PetscErrorCode BrandBlocks(Mat A, MatAIJTCClass *c)
     PetscCall(PetscObjectTypeCompare((PetscObject)B, s->parenttype, &plain));
     if (plain) PetscCall(MatAIJTCBrand(B, s));
     PetscCall(MatAIJTCSettingsCopy(A, B));
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     PetscCall(MatAIJTCSettleBinding(B));
 #endif
   }

@@ -87,7 +87,7 @@ static PetscErrorCode MatAIJTCTransposeOperand(const Mat_Product *p, MatAIJTCPro
   PetscFunctionBegin;
   if (product->B && product->source == p->B) {
     PetscCall(MatTranspose(p->B, MAT_REUSE_MATRIX, &product->B));
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     PetscCall(MatAIJTCHostIsNewest(product->B));
 #endif
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -229,7 +229,7 @@ static PetscErrorCode MatProductNumeric_AIJTC(Mat C)
 static PetscErrorCode MatAIJTCSyncOperands(const Mat_Product *p, const MatAIJTCScope *scope)
 {
   PetscFunctionBegin;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (p->type != MATPRODUCT_PtAP && p->type != MATPRODUCT_RARt && p->type != MATPRODUCT_ABC) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < 3; k++) {
     Mat                  A = scope->A[k];

@@ -7,7 +7,7 @@
 #include <petsctc/private/aijtcops.h>
 #include <petsctc/private/petsctcdevice.h>
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 
 /* ---- the parent's device arrays, for all operations on them */

@@ -6,7 +6,7 @@
 */
 #include <petsctc/private/aijtcimpl.h>
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /*
    The arrays stay
      - if the host does not have the newest values: they would have to be copied there;

@@ -1,7 +1,7 @@
 /* Products of the sequential type: by the layout, or by the parent where the layout cannot be used. */
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/petsctcdevice.h>
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif
 
@@ -28,7 +28,7 @@ PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, Vec y, V
     PetscCall(MatAIJTCVecsOnDevice(x, y, z, &device));
     PetscCall(MatBoundToCPU(A, &bound));
     if (!device || bound) *path = AIJTC_WITH_HOST;
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
     else if (*path == AIJTC_WITH_LAYOUT) {
       static PetscBool asked = PETSC_FALSE, mma;
 
@@ -55,7 +55,7 @@ PetscErrorCode MatAIJTCParentOps(Mat A, const MatAIJTCClass *c, MatAIJTCPath pat
     PetscCall(MatAIJTCGetClass(AIJTC_SEQ_HOST, &host));
     *ops = &host->parent;
   }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   else if (c->cuda && A->rmap->n && !A->structure_only) {
     const PetscScalar *a;
 
@@ -68,7 +68,7 @@ PetscErrorCode MatAIJTCParentOps(Mat A, const MatAIJTCClass *c, MatAIJTCPath pat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* A matrix without nonzeros has no layout. Its vectors are handled by array: a block of an MPI matrix is multiplied with parallel vectors, by some processes only */
 PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *tc, Vec x, Vec y, Vec z)
 {
@@ -151,7 +151,7 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
     PetscCall(MatAIJTCParentMult(A, c, path, x, y, z));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (c->cuda) mult = MatAIJTCLayoutMult_Device;
 #endif
   PetscCall(MatAIJTCGetData(A, &tc));
@@ -161,7 +161,7 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   petsctc_counts.mult++;
   if (tc->settings.check) PetscCall(MatAIJTCMultAndCheck(A, c, tc, x, y, z, mult, MatAIJTCParentMult));
   else PetscCall((*mult)(tc, x, y, z));
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (changes && c->cuda && !tc->settings.keep_csr) PetscCall(MatAIJTCReleaseCSR(A, c));
 #else
   (void)changes;

@@ -1,7 +1,7 @@
 /* Operations of the sequential type, other than products, in which AIJCUSPARSE asks for its exact type, compares tables, or is wrong. docs/mat-inheritance.md lists the latter. */
 #include <petsctc/private/aijtcimpl.h>
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* ---- operations in which AIJCUSPARSE compares type names or tables */
 
 static PetscErrorCode MatScale_SeqAIJTC(Mat A, PetscScalar a)
@@ -132,7 +132,7 @@ PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *c)
 {
   PetscFunctionBegin;
   PetscCall(MatAIJTCSetOps_Diagonal(c));
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (c->cuda) {
     struct _MatOps *m = &c->mine;
 

@@ -6,7 +6,7 @@
 */
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/aijtcops.h>
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif
 
@@ -19,7 +19,7 @@ PetscErrorCode MatAIJTCDestroyTransposed(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
 /* ---- the layout of the transpose */
 
 typedef struct {
@@ -176,7 +176,7 @@ static PetscErrorCode MatMultTransposeAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCChoosePath(A, c, x, y, z, &path));
-#if PetscDefined(HAVE_CUDA)
+#if PETSCTC_HAVE_CUDA
   if (c->cuda && path == AIJTC_WITH_LAYOUT) {
     Mat_AIJTC *tc;
 
