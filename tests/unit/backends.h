@@ -1,7 +1,6 @@
 /* What the tests of reductions and solver steps share: the three ways to compute, vectors in the memory of each, and references with error bounds */
 #pragma once
 
-#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -85,7 +84,7 @@ public:
   }
 
 private:
-  static constexpr PetscScalar guard = -7.25e99;
+  static constexpr PetscScalar guard = PetscDefined(USE_REAL_SINGLE) ? -7.25e33 : -7.25e99;
   bool                         cuda;
   size_t                       n, before, total;
   PetscScalar                 *base = nullptr;
@@ -132,7 +131,7 @@ inline Values randomValues(size_t n, unsigned seed)
   return v;
 }
 
-/* A dot product in long double, and how far a sum in double may be from it. Every backend adds at most 280 + n/1024 times in a row to one number (and never
+/* A dot product in long double, and how far a sum in PETSc's precision may be from it. Every backend adds at most 280 + n/1024 times in a row to one number (and never
    more than n times), so first-order error analysis gives this many roundings of the sum of absolute values. */
 struct Reference {
   long double value = 0.0L, absolute = 0.0L;
@@ -145,7 +144,7 @@ struct Reference {
       absolute += fabsl((long double)x[i] * y[i]);
     }
   }
-  double bound() const { return (double)(std::min(n, 280 + n / 1024) * DBL_EPSILON * absolute); }
+  double bound() const { return (double)(std::min(n, 280 + n / 1024) * PETSC_MACHINE_EPSILON * absolute); }
 };
 
 inline void expectDot(const Values &x, const Values &y, double computed, const char *what)
@@ -163,7 +162,7 @@ inline void expectCombination(const std::vector<std::pair<double, const Values *
       value += (long double)term.first * (*term.second)[i];
       absolute += fabsl((long double)term.first * (*term.second)[i]);
     }
-    ASSERT_NEAR((double)value, computed[i], (double)(2 * terms.size() * DBL_EPSILON * absolute)) << what << "[" << i << "], n = " << computed.size();
+    ASSERT_NEAR((double)value, computed[i], (double)(2 * terms.size() * PETSC_MACHINE_EPSILON * absolute)) << what << "[" << i << "], n = " << computed.size();
   }
 }
 
@@ -173,7 +172,7 @@ inline bool sameBits(const Values &a, const Values &b)
   return a.size() == b.size() && (a.empty() || !std::memcmp(a.data(), b.data(), a.size() * sizeof(PetscScalar)));
 }
 
-/* The scalars of solver steps are structs of doubles */
+/* The scalars of solver steps are structs of real numbers */
 template <class Scalars>
 bool sameScalars(const Scalars &a, const Scalars &b)
 {
@@ -218,14 +217,17 @@ protected:
   static Scalars marked()
   {
     Scalars s;
-    auto    field = reinterpret_cast<double *>(&s);
-    for (size_t i = 0; i < sizeof(s) / sizeof(double); ++i) field[i] = 1.5 + 0.25 * (double)i;
+    auto    field = reinterpret_cast<PetscReal *>(&s);
+    for (size_t i = 0; i < sizeof(s) / sizeof(PetscReal); ++i) field[i] = 1.5 + 0.25 * (PetscReal)i;
     s.stop = 0.0;
     return s;
   }
 };
 
 static const double NaN = std::numeric_limits<double>::quiet_NaN(), Inf = std::numeric_limits<double>::infinity();
+
+/* Whose square is no normal number, and whose inverse is no infinity */
+static const PetscReal tiny = PetscDefined(USE_REAL_SINGLE) ? 1e-37 : 1e-300;
 
 /* Empty, tiny, around a pack, a warp, a block, a pair; several blocks; more than the largest grid holds at once */
 static const std::vector<PetscInt> sizes = {0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 255, 256, 257, 1000, 1024, 1025, 4099, 100003, 1200001};

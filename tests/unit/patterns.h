@@ -46,18 +46,50 @@ inline const char *Describe(ValueKind kind)
   return name[(int)kind];
 }
 
-inline PetscScalar FromBits(uint64_t bits)
+/* A NaN whose bits differ from those of others: the low bits are the payload, and a signalling one is negative */
+inline PetscScalar NaNWithPayload(uint32_t payload, bool signalling = false)
 {
-  double value;
+  PetscScalar value;
 
-  memcpy(&value, &bits, sizeof(value));
+  if constexpr (sizeof(value) == 4) {
+    const uint32_t bits = (signalling ? 0xff800000u : 0x7fc00000u) | payload;
+
+    memcpy(&value, &bits, sizeof(value));
+  } else {
+    const uint64_t bits = (signalling ? 0xfff0000000000000u : 0x7ff8000000000000u) | payload;
+
+    memcpy(&value, &bits, sizeof(value));
+  }
   return value;
 }
+
+/* A number that is no float where PetscScalar is double */
+#if PetscDefined(USE_REAL_SINGLE)
+static const PetscScalar Huge = 0x1.5p127;
+#else
+static const PetscScalar Huge = 1e300;
+#endif
 
 inline PetscScalar StrangeValue(unsigned k)
 {
   static const PetscScalar value[] =
-    {0.0, -0.0, FromBits(0x7ff8000000000001u), FromBits(0x7ff8000000000002u), FromBits(0xfff0000000000001u), (PetscScalar)INFINITY, (PetscScalar)-INFINITY, 5e-324, 1e-45, 0x1p-149, 0x1p-150, 1e300, 0x1.fffffep127, 0x1.ffffffp127};
+  { 0.0,
+    -0.0,
+    NaNWithPayload(1),
+    NaNWithPayload(2),
+    NaNWithPayload(1, true),
+    (PetscScalar)INFINITY,
+    (PetscScalar)-INFINITY,
+    5e-324,
+    1e-45,
+    0x1p-149,
+    0x1p-150,
+    Huge,
+    0x1.fffffep127,
+#if PetscDefined(USE_REAL_DOUBLE)
+    0x1.ffffffp127
+#endif
+  };
 
   return value[k % (sizeof(value) / sizeof(value[0]))];
 }

@@ -6,7 +6,6 @@
 */
 #include "layouts.h"
 #include <petsctc/private/aijtcops.h>
-#include <cfloat>
 #include <numeric>
 
 #if PETSCTC_HAVE_CUDA
@@ -39,14 +38,14 @@ Values Random(size_t n, unsigned seed)
   return v;
 }
 
-/* A sum in long double, and how far one in double may be from it */
+/* A sum in long double, and how far one in PETSc's precision may be from it */
 struct Sum {
   long double value = 0.0L, absolute = 0.0L;
   size_t      terms = 0;
 
   void   add(long double term) { value += term, absolute += fabsl(term), terms++; }
-  double bound() const { return (double)(std::min<size_t>(terms + 1, 64) * DBL_EPSILON * absolute); }
-  double boundOfAny() const { return (double)((terms + 1) * DBL_EPSILON * absolute); }
+  double bound() const { return (double)(std::min<size_t>(terms + 1, 64) * PETSC_MACHINE_EPSILON * absolute); }
+  double boundOfAny() const { return (double)((terms + 1) * PETSC_MACHINE_EPSILON * absolute); }
 };
 
 /* z[r] = sum of the entries of row r, or column r if transposed, times x */
@@ -230,7 +229,7 @@ TEST_P(Operations, Norms)
   LAUNCH(AIJTCCsrNormInfinity, A.m, arrays.nnz, arrays.i, arrays.a, &norm, nullptr);
   EXPECT_NEAR((double)infinity.norm, norm, (double)infinity.bound);
   LAUNCH(AIJTCCsrNormFrobenius, arrays.nnz, arrays.a, &norm, nullptr);
-  EXPECT_NEAR((double)sqrtl(squares.value), norm, (double)((squares.terms + 2) * DBL_EPSILON * sqrtl(squares.value)));
+  EXPECT_NEAR((double)sqrtl(squares.value), norm, (double)((squares.terms + 2) * PETSC_MACHINE_EPSILON * sqrtl(squares.value)));
 }
 
 TEST_P(Operations, NormsPassOverNaN)
@@ -267,7 +266,7 @@ TEST_P(Operations, Diagonal)
     if (k < 0) all = PETSC_FALSE;
     else {
       expected[r] = A.a[k];
-      changed[k]  = (A.a[k] + (d[r] + 0.5)) + (0.0 - 3.25);
+      changed[k]  = (A.a[k] + (d[r] + (PetscScalar)0.5)) + (PetscScalar)-3.25;
     }
   }
   LAUNCH(AIJTCCsrGetDiagonal, A.m, arrays.i, arrays.j, arrays.a, diagonal, nullptr);
@@ -280,7 +279,7 @@ TEST_P(Operations, Diagonal)
   for (PetscInt r = 0; r < A.m; r++) {
     const PetscInt k = FindDiagonal(A, r);
 
-    if (k >= 0) changed[k] = d[r] + 0.0;
+    if (k >= 0) changed[k] = d[r];
   }
   LAUNCH(AIJTCCsrSetDiagonal, A.m, arrays.i, arrays.j, arrays.a, vector, 0.0, PETSC_FALSE, nullptr);
   EXPECT_EQ(arrays.a.Values(), changed);

@@ -93,7 +93,7 @@ PetscErrorCode AIJTCCsrSetDiagonal_Host(PetscInt m, const PetscInt i[], const Pe
   PetscFunctionBegin;
   for (PetscInt r = 0; r < m; r++) {
     const PetscInt    k     = FindDiagonal(i, j, r);
-    const PetscScalar value = (d ? d[r] : 0.0) + shift;
+    const PetscScalar value = (d ? d[r] : (PetscScalar)0.0) + shift;
 
     if (k < i[r + 1]) a[k] = add ? a[k] + value : value;
   }
