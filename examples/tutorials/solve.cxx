@@ -71,7 +71,8 @@ static PetscErrorCode ReadSettings(Settings *s)
 /* By its first bytes; whatever is no PETSc binary file, the Matrix Market reader takes or refuses */
 static PetscErrorCode IsPetscBinary(const char file[], PetscInt class_id, PetscBool *binary)
 {
-  unsigned char bytes[4] = {0, 0, 0, 0};
+  unsigned char bytes[sizeof(PetscInt)] = {0}; /* PETSc's files have integers of its size, the highest byte first */
+  uint64_t      found                   = 0;
   PetscMPIInt   rank;
 
   PetscFunctionBegin;
@@ -80,12 +81,13 @@ static PetscErrorCode IsPetscBinary(const char file[], PetscInt class_id, PetscB
     FILE *stream = fopen(file, "rb");
 
     if (stream) {
-      if (fread(bytes, 1, 4, stream) != 4) bytes[0] = 255;
+      if (fread(bytes, 1, sizeof(bytes), stream) != sizeof(bytes)) bytes[0] = 255;
       fclose(stream);
     }
   }
-  PetscCallMPI(MPI_Bcast(bytes, 4, MPI_UNSIGNED_CHAR, 0, PETSC_COMM_WORLD));
-  *binary = (bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]) == class_id ? PETSC_TRUE : PETSC_FALSE;
+  PetscCallMPI(MPI_Bcast(bytes, sizeof(bytes), MPI_UNSIGNED_CHAR, 0, PETSC_COMM_WORLD));
+  for (unsigned char byte : bytes) found = found << 8 | byte;
+  *binary = found == (uint64_t)class_id ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,6 +12,8 @@ cd "$work" || exit 1
 export OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML
 failures=0
+# single, or empty: 7 digits, where double precision has 16
+grep -q "^#define PETSC_USE_REAL_SINGLE " "$PETSC_DIR/${PETSC_ARCH:+$PETSC_ARCH/}include/petscconf.h" && single=1 || single=
 
 # run NP OPTIONS...: the output goes to $output, the exit status to $status
 run() {

@@ -1,11 +1,12 @@
 /*
    A/B: one system solved by PETSc's own method and by the fused one, in the same program. What must agree: the reason, the iteration count, the length of the residual
-   history, its first ten entries to 1e-6 and the later ones to 5e-2 (CG and BiCGSTAB amplify rounding as they go), the last norm as its entry, the solution to 1e-6 (and 1e-13, where it is 0), and
+   history, its first ten entries to 1e-6 (in double precision, see Tolerance()) and the later ones to 5e-2 (CG and BiCGSTAB amplify rounding as they go), the last norm as its entry, the solution to 1e-6 (and 1e-13, where it is 0), and
    the error code of a solve that errors. Everything is decided here; the programs print names, counts and PASS or what differs.
 */
 #pragma once
 
 #include <petscksp.h>
+#include "../precision.h"
 
 enum {
   AB_HISTORY   = 500,
@@ -48,6 +49,9 @@ static PETSC_UNUSED PetscErrorCode ABGetCounts(KSP ksp, PetscInt *fused, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* In single precision rounding decides after few iterations when a method ends and how */
+#define AB_MAX_IT (PetscDefined(USE_REAL_SINGLE) ? 6 : 60)
+
 static PETSC_UNUSED PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *ksp)
 {
   PC pc;
@@ -60,7 +64,7 @@ static PETSC_UNUSED PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *
   PetscCall(PCSetType(pc, c->pc ? c->pc : PCNONE));
   PetscCall(KSPSetNormType(*ksp, c->norm));
   if (c->side != PC_SIDE_DEFAULT) PetscCall(KSPSetPCSide(*ksp, c->side));
-  PetscCall(KSPSetTolerances(*ksp, 1e-8, 1e-50, 1e5, 60));
+  PetscCall(KSPSetTolerances(*ksp, Tolerance(1e-8), PetscDefined(USE_REAL_SINGLE) ? 1e-30 : 1e-50, 1e5, AB_MAX_IT));
   PetscCall(KSPSetInitialGuessNonzero(*ksp, c->x0 ? PETSC_TRUE : PETSC_FALSE));
   if (c->tune) PetscCall((*c->tune)(*ksp, c->ctx));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -99,7 +103,7 @@ static PETSC_UNUSED PetscBool ABNear(PetscReal a, PetscReal b, PetscReal relativ
 /* Norms far below the first are rounding: what is 1e-13 of it may be anything */
 static PETSC_UNUSED PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b, int flags, char *text, size_t len)
 {
-  const PetscReal floor = a->nhist ? 1e-13 * a->hist[0] : 0.0;
+  const PetscReal floor = a->nhist ? Tolerance(1e-13) * a->hist[0] : 0.0;
   PetscReal       na, nd;
   Vec             d;
 
@@ -112,7 +116,7 @@ static PETSC_UNUSED PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b,
   else if (a->nhist != b->nhist) PetscCall(PetscSNPrintf(text, len, "%" PetscInt_FMT " norms in the history, not %" PetscInt_FMT, b->nhist, a->nhist));
   if (text[0]) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt i = 0; i < a->nhist; i++) {
-    if (!ABNear(a->hist[i], b->hist[i], i < 10 ? 1e-6 : 5e-2, PetscIsInfOrNanReal(floor) ? 0.0 : floor)) {
+    if (!ABNear(a->hist[i], b->hist[i], i < 10 ? Tolerance(1e-6) : 5e-2, PetscIsInfOrNanReal(floor) ? 0.0 : floor)) {
       PetscCall(PetscSNPrintf(text, len, "norm %" PetscInt_FMT " is %g, not %g", i, (double)b->hist[i], (double)a->hist[i]));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -129,7 +133,7 @@ static PETSC_UNUSED PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b,
   if (PetscIsInfOrNanReal(na)) {
     PetscCall(VecNorm(b->x, NORM_2, &nd));
     if (!PetscIsInfOrNanReal(nd)) PetscCall(PetscSNPrintf(text, len, "a finite solution, where PETSc's is not"));
-  } else if (!(nd <= 1e-6 * na + 1e-13)) PetscCall(PetscSNPrintf(text, len, "solutions differ by %g of %g", (double)nd, (double)na));
+  } else if (!(nd <= Tolerance(1e-6) * na + Tolerance(1e-13))) PetscCall(PetscSNPrintf(text, len, "solutions differ by %g of %g", (double)nd, (double)na));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

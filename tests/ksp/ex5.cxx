@@ -49,13 +49,13 @@ static PetscErrorCode Types(Mat A, Vec b, Vec x)
   PetscFunctionBeginUser;
   PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
   for (int k = 0; k < 8; k++) {
     const PetscBool ours = types[k][0] == 't' ? PETSC_TRUE : PETSC_FALSE, cg = k == 0 || k == 1 || k == 4 || k == 7 ? PETSC_TRUE : PETSC_FALSE;
 
     PetscCall(KSPSetType(ksp, types[k]));
     PetscCall(KSPSolve(ksp, b, x));
-    PetscCall(Solves(A, b, x, 1e-6, &good));
+    PetscCall(Solves(A, b, x, Tolerance(1e-6), &good));
     if (!good) ok = PETSC_FALSE;
     PetscCall(Counts(ksp, ours ? 1 : 0, 0, &good));
     if (!good) ok = PETSC_FALSE;
@@ -85,24 +85,24 @@ static PetscErrorCode ResetAndChange(KSPType type, Mat A, Vec b, Vec x)
   PetscCall(ABVecFill(bs, 4));
   PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
   PetscCall(KSPSetType(ksp, type));
-  PetscCall(KSPSetTolerances(ksp, 1e-9, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-9), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Solves(A, b, x, 1e-6, &ok[0]));
+  PetscCall(Solves(A, b, x, Tolerance(1e-6), &ok[0]));
   PetscCall(KSPReset(ksp));
   PetscCall(KSPSetOperators(ksp, S, S));
   PetscCall(KSPSolve(ksp, bs, xs));
-  PetscCall(Solves(S, bs, xs, 1e-6, &ok[1]));
+  PetscCall(Solves(S, bs, xs, Tolerance(1e-6), &ok[1]));
   PetscCall(MatScale(S, 3.0));
   PetscCall(MatShift(S, 0.5));
   PetscCall(KSPSolve(ksp, bs, xs));
-  PetscCall(Solves(S, bs, xs, 1e-6, &ok[2]));
+  PetscCall(Solves(S, bs, xs, Tolerance(1e-6), &ok[2]));
   PetscCall(KSPSolve(ksp, xs, xs));
   PetscCall(KSPReset(ksp));
   PetscCall(KSPReset(ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Solves(A, b, x, 1e-6, &ok[3]));
+  PetscCall(Solves(A, b, x, Tolerance(1e-6), &ok[3]));
   PetscCall(Counts(ksp, 5, 0, &ok[4]));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&S));
@@ -230,7 +230,7 @@ static PetscErrorCode Objective(Mat A, Vec b, Vec x0)
       PetscCall(GetObjective(ksp, &obj));
       if (c.x0 && path == 0) fused = obj;
       if (c.x0) own = fused;
-      if (!ABNear(obj, own, 1e-9, 0.0) || run.fused != 1 || run.parent != path) ok = PETSC_FALSE;
+      if (!ABNear(obj, own, Tolerance(1e-9), 0.0) || run.fused != 1 || run.parent != path) ok = PETSC_FALSE;
       PetscCall(VecDestroy(&Ax));
       PetscCall(VecDestroy(&run.x));
     }
@@ -239,7 +239,7 @@ static PetscErrorCode Objective(Mat A, Vec b, Vec x0)
     if (!PetscIsNanReal(obj)) ok = PETSC_FALSE;
     PetscCall(KSPCGUseSingleReduction(ksp, PETSC_FALSE));
     PetscCall(GetObjective(ksp, &obj));
-    if (!ABNear(obj, own, 1e-9, 0.0)) ok = PETSC_FALSE;
+    if (!ABNear(obj, own, Tolerance(1e-9), 0.0)) ok = PETSC_FALSE;
     PetscCall(KSPDestroy(&ksp));
   }
   PetscCall(Say("objective function", ok));
@@ -268,12 +268,12 @@ static PetscErrorCode Columns(KSPType type, Mat A)
   PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
   PetscCall(KSPSetType(ksp, type));
   PetscCall(KSPSetOperators(ksp, A, A));
-  PetscCall(KSPSetTolerances(ksp, 1e-9, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-9), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
   PetscCall(KSPMatSolve(ksp, B, X));
   for (PetscInt k = 0; k < 3; k++) {
     PetscCall(MatDenseGetColumnVecRead(B, k, &b));
     PetscCall(MatDenseGetColumnVecRead(X, k, &x));
-    PetscCall(Solves(A, b, x, 1e-6, &good));
+    PetscCall(Solves(A, b, x, Tolerance(1e-6), &good));
     if (!good) ok = PETSC_FALSE;
     PetscCall(MatDenseRestoreColumnVecRead(X, k, &x));
     PetscCall(MatDenseRestoreColumnVecRead(B, k, &b));
@@ -301,22 +301,22 @@ static PetscErrorCode Guess(Mat A, Vec b, Vec x0)
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetPCSide(ksp, PC_RIGHT));
   PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_TRUE));
-  PetscCall(KSPSetTolerances(ksp, 1e-9, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-9), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Solves(A, b, x, 1e-6, &ok[0]));
+  PetscCall(Solves(A, b, x, Tolerance(1e-6), &ok[0]));
   PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_FALSE));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Solves(A, b, x, 1e-6, &ok[1]));
+  PetscCall(Solves(A, b, x, Tolerance(1e-6), &ok[1]));
   PetscCall(PetscOptionsSetValue(NULL, "-guess_ksp_tcbcgs_fused", "false"));
   PetscCall(KSPSetOptionsPrefix(ksp, "guess_"));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_TRUE));
   PetscCall(VecCopy(x0, x));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Solves(A, b, x, 1e-6, &ok[2]));
+  PetscCall(Solves(A, b, x, Tolerance(1e-6), &ok[2]));
   PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_FALSE));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Solves(A, b, x, 1e-6, &ok[3]));
+  PetscCall(Solves(A, b, x, Tolerance(1e-6), &ok[3]));
   PetscCall(Counts(ksp, 1, 3, &ok[4]));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
@@ -346,9 +346,9 @@ static PetscErrorCode Nest(KSPType type, Mat A)
     PetscCall(KSPGetPC(ksp, &pc));
     PetscCall(PCSetType(pc, PCNONE));
   }
-  PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Solves(N, b, x, 1e-6, &ok[0]));
+  PetscCall(Solves(N, b, x, Tolerance(1e-6), &ok[0]));
   PetscCall(Counts(ksp, 0, 1, &ok[1]));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&N));

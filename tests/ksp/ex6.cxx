@@ -23,7 +23,7 @@ static PetscErrorCode Check(Mat A, Vec b, KSPType stock, KSPType fused)
     PetscCall(PCSetType(pc, PCJACOBI));
     PetscCall(KSPSetType(ksp, types[k]));
     PetscCall(KSPSetOperators(ksp, A, A));
-    PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+    PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(VecNorm(x, NORM_2, &norm[k]));
     PetscCall(KSPGetIterationNumber(ksp, &its[k]));
@@ -31,7 +31,7 @@ static PetscErrorCode Check(Mat A, Vec b, KSPType stock, KSPType fused)
     PetscCall(KSPDestroy(&ksp));
   }
   PetscCall(VecDestroy(&x));
-  ok = its[0] == its[1] && its[0] > 3 && ABNear(norm[0], norm[1], size > 1 ? 0.0 : 1e-8, 0.0) && nfused == (size > 1 ? 0 : 1) && nparent == (size > 1 ? 1 : 0) ? PETSC_TRUE : PETSC_FALSE;
+  ok = its[0] == its[1] && its[0] > 3 && ABNear(norm[0], norm[1], size > 1 ? 0.0 : Tolerance(1e-8), 0.0) && nfused == (size > 1 ? 0 : 1) && nparent == (size > 1 ? 1 : 0) ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", fused, ok ? "PASS" : "FAIL"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

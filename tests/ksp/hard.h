@@ -161,7 +161,7 @@ static PETSC_UNUSED PetscErrorCode WatchReport(const char *name, Mat A, Vec b, V
   }
   if (w[0].n != w[1].n || w[0].n < 3) same = PETSC_FALSE;
   for (PetscInt i = 0; i < w[0].n && same; i++) {
-    if (!ABNear(w[0].solution[i], w[1].solution[i], 1e-6, 0.0) || !ABNear(w[0].residual[i], w[1].residual[i], i < 10 ? 1e-6 : 5e-2, 1e-12 * w[0].residual[0])) same = PETSC_FALSE;
+    if (!ABNear(w[0].solution[i], w[1].solution[i], Tolerance(1e-6), 0.0) || !ABNear(w[0].residual[i], w[1].residual[i], i < 10 ? Tolerance(1e-6) : 5e-2, Tolerance(1e-12) * w[0].residual[0])) same = PETSC_FALSE;
   }
   if (!same) ABFailures++;
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, norm %s: solutions and residuals of every iteration: %s\n", name, KSPNormTypes[norm], same ? "PASS" : "FAIL"));

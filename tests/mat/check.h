@@ -5,6 +5,7 @@
 #pragma once
 
 #include <petscksp.h>
+#include "../precision.h"
 
 /* ---- counting */
 

@@ -290,7 +290,7 @@ static PetscErrorCode OpNorm(const Case *c)
 
     PetscCall(MatNorm(c->A, type, &a));
     PetscCall(MatNorm(c->R, type, &r));
-    PetscCall(CheckReals(&a, &r, 1, 1e-12 * r, c->what));
+    PetscCall(CheckReals(&a, &r, 1, Tolerance(1e-12) * r, c->what));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -612,7 +612,7 @@ static PetscErrorCode Solve(Mat A, KSPType type, PCType pctype, PetscInt *its, V
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetType(ksp, type));
-  PetscCall(KSPSetTolerances(ksp, 1e-10, PETSC_CURRENT, PETSC_CURRENT, 100));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-10), PETSC_CURRENT, PETSC_CURRENT, 100));
   PetscCall(KSPSetErrorIfNotConverged(ksp, PETSC_TRUE));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
@@ -653,7 +653,7 @@ static PetscErrorCode OpFactor(const Case *c)
   PetscCall(Definite(c->R, &R));
   PetscCall(MatGetDiagonalBlock(A, &B));
   PetscCall(MatGetDiagonalBlock(R, &S));
-  for (PCType type : {PCLU, PCCHOLESKY, PCILU, PCICC}) PetscCall(CheckSolves(c, B, S, KSPPREONLY, type, 1e-11));
+  for (PCType type : {PCLU, PCCHOLESKY, PCILU, PCICC}) PetscCall(CheckSolves(c, B, S, KSPPREONLY, type, Tolerance(1e-11)));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -666,7 +666,7 @@ static PetscErrorCode OpGAMG(const Case *c)
   PetscFunctionBeginUser;
   PetscCall(Definite(c->A, &A));
   PetscCall(Definite(c->R, &R));
-  PetscCall(CheckSolves(c, A, R, KSPCG, PCGAMG, 1e-8));
+  PetscCall(CheckSolves(c, A, R, KSPCG, PCGAMG, Tolerance(1e-8)));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
   PetscFunctionReturn(PETSC_SUCCESS);

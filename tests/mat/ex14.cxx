@@ -133,7 +133,7 @@ static PetscErrorCode TestTransposedSolve(PCType pctype)
       PetscCall((transpose ? KSPSolveTranspose : KSPSolve)(ksp[0], b, x));
       PetscCall((transpose ? KSPSolveTranspose : KSPSolve)(ksp[1], c, y));
       PetscCall(VecNorm(y, NORM_INFINITY, &norm));
-      PetscCall(CheckVec(x, y, 1e-10 * norm, transpose ? "transposed" : "solved"));
+      PetscCall(CheckVec(x, y, Tolerance(1e-10) * norm, transpose ? "transposed" : "solved"));
     }
     PetscCall(Scale(A, R, 1.0 + 0.1 * round));
     PetscCall(MatShift(A, 1.0 + round));

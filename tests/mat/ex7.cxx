@@ -42,7 +42,7 @@ static PetscErrorCode Solver(Mat A, KSPType type, PCType pctype, PetscBool optio
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), ksp));
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscCall(KSPSetType(*ksp, type));
-  PetscCall(KSPSetTolerances(*ksp, 1e-8, PETSC_CURRENT, PETSC_CURRENT, 200));
+  PetscCall(KSPSetTolerances(*ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 200));
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
   if (options) PetscCall(KSPSetFromOptions(*ksp));
@@ -69,7 +69,7 @@ static PetscErrorCode CheckSolution(Vec x, Vec ref, const char what[])
 
   PetscFunctionBeginUser;
   PetscCall(VecNorm(ref, NORM_INFINITY, &norm));
-  PetscCall(CheckVec(x, ref, 1e-9 * norm, what));
+  PetscCall(CheckVec(x, ref, Tolerance(1e-9) * norm, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -228,7 +228,7 @@ static PetscErrorCode TestPC(KSPType type, PCType pctype, PetscReal wind)
     PetscCall(KSPGetConvergedReason(ref, &refreason));
     PetscCall(Check((PetscBool)(its == refits && reason == refreason && reason > 0), "%s: %" PetscInt_FMT " iterations, %s, not %" PetscInt_FMT ", %s", pctype, its, KSPConvergedReasons[reason], refits, KSPConvergedReasons[refreason]));
     PetscCall(VecNorm(y, NORM_INFINITY, &norm));
-    PetscCall(CheckVec(x, y, 1e-6 * norm, pctype)); /* both are solved to 1e-8 only */
+    PetscCall(CheckVec(x, y, Tolerance(1e-6) * norm, pctype)); /* both are solved to 1e-8 only */
     for (Mat M : {A, R}) {
       PetscCall(MatScale(M, 1.5));
       PetscCall(MatShift(M, 0.1));

@@ -229,7 +229,7 @@ static PetscErrorCode TestQueries(void)
   PetscCall(CheckVec(d, e, 1024 * PETSC_MACHINE_EPSILON, "row sums"));
   PetscCall(VecDestroy(&d));
   PetscCall(VecDestroy(&e));
-  PetscCall(MatIsSymmetric(A, 1e-12, &flag));
+  PetscCall(MatIsSymmetric(A, Tolerance(1e-12), &flag));
   PetscCall(Check(CheckNot(flag), "symmetric"));
   PetscCall(MatGetDiagonalBlock(A, &B));
   PetscCall(CheckOurs(A, &ours));
