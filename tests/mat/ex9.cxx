@@ -296,10 +296,10 @@ static PetscErrorCode TestCompress(void)
     PetscCall(MatAIJTCGetInfo(A, &info[k]));
     values[k] = info[k].values_constant + info[k].values_dictionary + info[k].values_float;
   }
-  /* There are too few values for a dictionary: where they are stored as floats already only the pattern is compressed, and constants */
+  /* There are too few values for a dictionary: where they are stored as floats already, only the pattern is compressed */
   PetscCall(Check((PetscBool)(info[0].bytes < info[2].bytes && info[2].bytes < info[1].bytes && info[0].bytes < info[3].bytes && (floats ? info[3].bytes < info[1].bytes : info[3].bytes <= info[1].bytes)),
                   "bytes: auto %" PetscCount_FMT ", off %" PetscCount_FMT ", pattern %" PetscCount_FMT ", value %" PetscCount_FMT, info[0].bytes, info[1].bytes, info[2].bytes, info[3].bytes));
-  PetscCall(Check((PetscBool)(values[0] > 0 && (!floats || values[3] > 0) && values[1] == 0 && values[2] == 0), "slices of compressed values"));
+  PetscCall(Check((PetscBool)((!floats || (values[0] > 0 && values[3] > 0)) && values[1] == 0 && values[2] == 0), "slices of compressed values"));
   PetscCall(Check((PetscBool)(info[1].offsets_none + info[1].offsets_1 + info[1].offsets_2 == 0 && info[3].offsets_none + info[3].offsets_1 + info[3].offsets_2 == 0), "compressed offsets"));
   PetscCall(Check((PetscBool)(info[1].bytes_values >= info[1].entries * (PetscCount)sizeof(PetscScalar) && info[1].bytes_pattern >= info[1].entries * 4), "bytes of no compression"));
   PetscCall(VecDestroy(&x));

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# A PETSc with single precision: the library built against it, unit tests, solvers and files.
+set -euo pipefail
+source "$PETSCTC_SOURCE/tests/variants/common.bash"
+build_variant single-host single -DPETSCTC_BENCH=OFF
+run_variant_short single
