@@ -13,14 +13,19 @@ build_variant() {
   build "$preset" -DPETSCTC_OTHER_PETSCS=OFF "$@"
 }
 
-# run_variant PRESET: what is worth repeating there; scripts that load the library into other programs are not
-run_variant() {
-  ctest --test-dir "$root/build-$1" --parallel 2 --output-on-failure -R '^(unit\.|harness_|examples\.)'
+# run_units PRESET: two programs at a time. A process a program, not a test: starting one takes longer than most of the tests
+run_units() {
+  printf '%s\n' "$root/build-$1"/bin/unit_* | xargs -P 2 -I {} bash -c '"$1" --gtest_brief=1 >"$1.log" 2>&1; status=$?; cat "$1.log"; exit $status' run {}
 }
 
-# run_variant_short PRESET: what depends on the size of numbers most, in two minutes. A process a program, not a test: starting one takes longer than most of the tests
+# run_variant PRESET: what is worth repeating there; scripts that load the library into other programs are not
+run_variant() {
+  run_units "$1"
+  ctest --test-dir "$root/build-$1" --parallel 2 --output-on-failure -R '^(harness_|examples\.)'
+}
+
+# run_variant_short PRESET: what depends on the size of numbers most, in two minutes
 run_variant_short() {
-  local program
-  for program in "$root/build-$1"/bin/unit_*; do "$program" --gtest_brief=1; done
+  run_units "$1"
   ctest --test-dir "$root/build-$1" --output-on-failure -R '^(harness_ksp|harness_examples|examples\.formats)$'
 }
