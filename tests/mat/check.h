@@ -44,6 +44,16 @@ static PetscErrorCode CheckReport(const char subject[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The call errors with this code, quietly */
+#define CheckError(code, what, ...) \
+  do { \
+    PetscErrorCode error_; \
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
+    error_ = __VA_ARGS__; \
+    PetscCall(PetscPopErrorHandler()); \
+    PetscCall(Check((PetscBool)(error_ == (code)), "%s: error code %d, not %d", what, (int)error_, (int)(code))); \
+  } while (0)
+
 static inline PetscBool CheckNot(PetscBool b)
 {
   return b ? PETSC_FALSE : PETSC_TRUE;

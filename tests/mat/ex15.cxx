@@ -91,15 +91,11 @@ static PetscErrorCode TestPattern(const Pattern *p)
 
 static PetscErrorCode CheckRefused(Mat A, Vec x, Vec w, Vec y, PetscErrorCode code, const char what[])
 {
-  PetscScalar    wy;
-  PetscReal      yy;
-  PetscErrorCode ierr;
+  PetscScalar wy;
+  PetscReal   yy;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = MatAIJTCMultDot(A, x, w, y, &wy, &yy);
-  PetscCall(PetscPopErrorHandler());
-  PetscCall(Check((PetscBool)(ierr == code), "%s: error code %d, not %d", what, (int)ierr, (int)code));
+  CheckError(code, what, MatAIJTCMultDot(A, x, w, y, &wy, &yy));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

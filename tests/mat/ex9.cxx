@@ -3,16 +3,6 @@ static char help[] = "Options, information and errors of MATAIJTC: what a view a
 #include "check.h"
 #include <petsctc.h>
 
-/* The call errors with this code, quietly */
-#define CheckError(code, what, ...) \
-  do { \
-    PetscErrorCode error_; \
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
-    error_ = __VA_ARGS__; \
-    PetscCall(PetscPopErrorHandler()); \
-    PetscCall(Check((PetscBool)(error_ == (code)), "%s: error code %d, not %d", what, (int)error_, (int)(code))); \
-  } while (0)
-
 enum {
   M = 100
 };

@@ -69,6 +69,37 @@ inline bool HasDevice()
   return false;
 }
 
+/* For SetUp() of tests that compute on a device, on its Tensor Cores, or not */
+inline void SkipUnlessUsable(bool device, PETSC_UNUSED bool tensor)
+{
+  if (!device) return;
+  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+#if PETSCTC_HAVE_CUDA
+  PetscBool has_mma = PETSC_FALSE;
+
+  ASSERT_EQ(PetscTCDeviceHasMMA_CUDA(&has_mma), PETSC_SUCCESS);
+  if (tensor && !has_mma) GTEST_SKIP() << "the device has no FP64 mma.m8n8k4";
+#endif
+}
+
+using Vector = std::vector<PetscScalar>;
+
+inline Vector RandomVector(PetscInt n, unsigned seed)
+{
+  std::mt19937                           random(seed);
+  std::uniform_real_distribution<double> values(-2.0, 2.0);
+  Vector                                 v(n);
+
+  for (auto &e : v) e = values(random);
+  return v;
+}
+
+inline void ExpectSameBits(const Vector &expected, const Vector &computed)
+{
+  ASSERT_EQ(expected.size(), computed.size());
+  for (size_t r = 0; r < expected.size(); r++) ASSERT_EQ(memcmp(&expected[r], &computed[r], sizeof(PetscScalar)), 0) << "row " << r << ": " << expected[r] << " and " << computed[r];
+}
+
 enum class Made {
   OnHost,
   OnDevice, /* built there */

@@ -23,8 +23,6 @@ Made MadeBy(Backend backend)
   return backend == Backend::Host ? Made::OnHost : (backend == Backend::Core || backend == Backend::Tensor ? Made::OnDevice : Made::Uploaded);
 }
 
-using Vector = std::vector<PetscScalar>;
-
 class Product : public OwnedLayout {
 public:
   Product(Backend backend, const Csr &A, const AIJTCParams &params) : OwnedLayout(MadeBy(backend), A, params), tensor_((PetscBool)(backend == Backend::Tensor || backend == Backend::UploadedTensor)) { }
@@ -62,16 +60,6 @@ private:
   PetscBool tensor_;
 };
 
-Vector RandomVector(PetscInt n, unsigned seed)
-{
-  std::mt19937                           random(seed);
-  std::uniform_real_distribution<double> values(-2.0, 2.0);
-  Vector                                 v(n);
-
-  for (auto &e : v) e = values(random);
-  return v;
-}
-
 void ExpectRow(const Csr &A, const Vector &x, const Vector *y, const Vector &z, PetscInt r)
 {
   long double sum = y ? (*y)[r] : 0.0, bound = std::fabs(sum);
@@ -89,25 +77,9 @@ void ExpectProduct(const Csr &A, const Vector &x, const Vector *y, const Vector 
   for (PetscInt r = 0; r < A.m && !::testing::Test::HasFatalFailure(); r++) ExpectRow(A, x, y, z, r);
 }
 
-void ExpectSameBits(const Vector &expected, const Vector &computed)
-{
-  ASSERT_EQ(expected.size(), computed.size());
-  for (size_t r = 0; r < expected.size(); r++) ASSERT_EQ(memcmp(&expected[r], &computed[r], sizeof(PetscScalar)), 0) << "row " << r << ": " << expected[r] << " and " << computed[r];
-}
-
 class Spmv : public ::testing::TestWithParam<Backend> {
 protected:
-  void SetUp() override
-  {
-    if (GetParam() == Backend::Host) return;
-    if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-#if PETSCTC_HAVE_CUDA
-    PetscBool has_mma = PETSC_FALSE;
-
-    ASSERT_EQ(PetscTCDeviceHasMMA_CUDA(&has_mma), PETSC_SUCCESS);
-    if ((GetParam() == Backend::Tensor || GetParam() == Backend::UploadedTensor) && !has_mma) GTEST_SKIP() << "the device has no FP64 mma.m8n8k4";
-#endif
-  }
+  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor || GetParam() == Backend::UploadedTensor); }
 
   /* Runs check(matrix, parameters) for every pattern and choice of parameters, the compressions and kinds of values taking turns, until one fails */
   template <class Check>
