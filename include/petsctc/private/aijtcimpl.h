@@ -65,9 +65,8 @@ typedef struct {
   PetscBool        common;      /* its rows share their offsets, by which its parameters were chosen */
   PetscInt         builds, refreshes;
 
-  PetscBool    have_dots; /* what MatAIJTCMultDot() works with is complete; it goes with the layout */
-  AIJTCDotWork dots;
-  PetscScalar *dot; /* [2] where the vectors are */
+  AIJTCDotWork dots; /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
+  PetscScalar *dot;  /* [2] in device memory, allocated last: NULL unless dots is complete */
 } Mat_AIJTC;
 
 /* parent.cxx */

@@ -8,38 +8,27 @@
 PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *tc)
 {
   PetscFunctionBegin;
-  tc->have_dots = PETSC_FALSE;
 #if PETSCTC_HAVE_CUDA
-  if (tc->dots.cuda) {
-    if (tc->dot) PetscCallCUDA(cudaFree(tc->dot));
-    tc->dot = NULL;
-    PetscCall(AIJTCDotWorkDestroy_CUDA(&tc->dots));
-  }
+  if (tc->dot) PetscCallCUDA(cudaFree(tc->dot));
+  tc->dot = NULL;
+  if (tc->dots.cuda) PetscCall(AIJTCDotWorkDestroy_CUDA(&tc->dots));
+#else
+  (void)tc;
 #endif
-  PetscCall(AIJTCDotWorkDestroy_Host(&tc->dots));
-  PetscCall(PetscFree(tc->dot));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCCreateDots(const MatAIJTCClass *c, Mat_AIJTC *tc)
+#if PETSCTC_HAVE_CUDA
+static PetscErrorCode MatAIJTCCreateDots(Mat_AIJTC *tc)
 {
   PetscFunctionBegin;
-  if (tc->have_dots) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->dot) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCDestroyDots(tc)); /* what a create that failed has left */
-  if (c->cuda) {
-#if PETSCTC_HAVE_CUDA
-    PetscCall(AIJTCDotWorkCreate_CUDA(&tc->layout, &tc->dots));
-    PetscCallCUDA(cudaMalloc((void **)&tc->dot, 2 * sizeof(*tc->dot)));
-#endif
-  } else {
-    PetscCall(AIJTCDotWorkCreate_Host(&tc->layout, &tc->dots));
-    PetscCall(PetscMalloc1(2, &tc->dot));
-  }
-  tc->have_dots = PETSC_TRUE;
+  PetscCall(AIJTCDotWorkCreate_CUDA(&tc->layout, &tc->dots));
+  PetscCallCUDA(cudaMalloc((void **)&tc->dot, 2 * sizeof(*tc->dot)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSCTC_HAVE_CUDA
 static PetscErrorCode MatAIJTCLayoutMultDot_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec y, PetscScalar dot[])
 {
   const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
@@ -48,6 +37,7 @@ static PetscErrorCode MatAIJTCLayoutMultDot_Device(Mat_AIJTC *tc, Vec x, Vec w, 
   cudaStream_t       stream;
 
   PetscFunctionBegin;
+  PetscCall(MatAIJTCCreateDots(tc));
   PetscCall(PetscGetCurrentCUDAStream(&stream));
   PetscCall(VecCUDAGetArrayRead(x, &xa));
   PetscCall(VecCUDAGetArrayRead(w, &wa));
@@ -75,11 +65,10 @@ static PetscErrorCode MatAIJTCLayoutMultDot_Host(Mat_AIJTC *tc, Vec x, Vec w, Ve
   PetscCall(VecGetArrayRead(x, &xa));
   PetscCall(VecGetArrayRead(w, &wa));
   PetscCall(VecGetArrayWrite(y, &ya));
-  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ya, tc->dot, &tc->dots, NULL));
+  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ya, dot, &tc->dots, NULL));
   PetscCall(VecRestoreArrayWrite(y, &ya));
   PetscCall(VecRestoreArrayRead(w, &wa));
   PetscCall(VecRestoreArrayRead(x, &xa));
-  PetscCall(PetscArraycpy(dot, tc->dot, 2));
   PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)tc->layout.nnz + 4.0 * tc->layout.m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -156,15 +145,13 @@ PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, Pets
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  Mat_AIJTC           *tc;
+  Mat_AIJTC *tc;
 
   PetscCall(MatAIJTCGetData(A, &tc));
-  PetscCall(MatAIJTCCreateDots(c, tc));
   PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
   petsctc_counts.mult++;
 #if PETSCTC_HAVE_CUDA
-  if (c->cuda) PetscCall(MatAIJTCLayoutMultDot_Device(tc, x, w, y, dot));
+  if (MatAIJTCClassOf(A)->cuda) PetscCall(MatAIJTCLayoutMultDot_Device(tc, x, w, y, dot));
   else
 #endif
     PetscCall(MatAIJTCLayoutMultDot_Host(tc, x, w, y, dot));
