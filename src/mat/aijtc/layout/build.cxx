@@ -59,7 +59,7 @@ PetscErrorCode ChooseForms(const PetscInt j[], const PetscScalar a[], AIJTCLayou
   PetscFunctionBegin;
   stored.different.Clear();
   stored.number = 0;
-  stored.many   = PETSC_FALSE;
+  stored.many   = (PetscBool)(layout->nnz < layout->params.dict_min); /* too few for a dictionary, whatever they are: none is looked for */
   for (PetscInt s = 0; s < slices; s++) PetscCall(AIJTCSliceChoose(layout, s, j, a, work, &stored));
   if (layout->params.compress & AIJTC_COMPRESS_VALUE && !stored.many && stored.number >= layout->params.dict_min) PetscCall(SetDictionary(&stored.different, layout));
   PetscFunctionReturn(PETSC_SUCCESS);
