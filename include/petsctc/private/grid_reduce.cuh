@@ -7,7 +7,7 @@
                    core: five rounds of shuffles for each sum
             block  the 8 warps' sums once more in the same way
             grid   every block leaves its sums in device memory. The block that arrives last, by a counter, adds the blocks' sums in the order of the blocks' numbers
-                   (each thread those of its number modulo 256) and folds the threads' sums as above. The counter wraps to zero by itself.
+                   (each thread those of its number modulo 256) and folds the threads' sums as above.
             The order depends on the grid's size alone, which the launcher derives from n. Row k does not see the other rows, so a sum has the same bits in any company.
    Layout   stage[k][thread] in shared memory, rows 4 numbers apart in the banks: the 8 x 4 reads of an operand do not conflict.
             partial[k * blocks + block] in device memory
@@ -18,6 +18,7 @@
 */
 #pragma once
 
+#include <petsctc/private/arrival.cuh>
 #include <petsctc/private/mma_f64.cuh>
 #include <petsctc/private/vecreduce.h>
 
@@ -70,9 +71,7 @@ struct GridReduce {
 
     if (threadIdx.x == 0) {
       for (int k = 0; k < K; ++k) partial[k * gridDim.x + blockIdx.x] = shared.total[k];
-      __threadfence(); /* the sums before the arrival */
-      shared.last = atomicInc(arrived, gridDim.x - 1) == gridDim.x - 1;
-      __threadfence(); /* the arrival before what others wrote */
+      shared.last = PetscTCArriveLast(arrived, gridDim.x);
     }
     __syncthreads();
     if (!shared.last) return false;

@@ -17,6 +17,7 @@
 
 #include "slots.cuh"
 #include <petsctc/private/aijtclayout.h>
+#include <petsctc/private/arrival.cuh>
 
 constexpr int AIJTC_WARPS     = 4; /* of a block */
 constexpr int AIJTC_DOT_GROUP = AIJTC_LANES * AIJTC_WARPS;
@@ -116,9 +117,7 @@ private:
     if (threadIdx.x == 0) {
       __stcg(to, wz_);
       __stcg(to + 1, zz_);
-      __threadfence(); /* the sums before the arrival */
-      *last = atomicInc(arrived, members - 1) == members - 1;
-      __threadfence(); /* the arrival before what others left */
+      *last = PetscTCArriveLast(arrived, members);
     }
     __syncthreads();
     return *last;
