@@ -131,8 +131,7 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS)
   PetscScalar    total = 0.0;
   RowDots        dots(w);
 
-  WaitForLaunchBefore();
-  LetNextLaunchStart(); /* not earlier: the next product's blocks would take the places of the pieces' */
+  LetNextLaunchStart();
   for (PetscInt piece = q < nlong ? __ldg(long_piece + q) + lane : 0; piece < end; piece += AIJTC_LANES) total += partial[piece];
 #pragma unroll
   for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
@@ -200,6 +199,9 @@ PetscErrorCode AIJTCLayoutMultMixed_CUDA(const AIJTCLayout *layout, PetscBool te
 PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   PetscFunctionBegin;
-  if (AIJTCHasPieces(*layout)) PetscCall(LaunchOverlapping(LongSumsKernel, AIJTCBlocksOf(layout->nlong), stream, layout->nlong, layout->rid, layout->long_piece, layout->partial, y, z, dots));
+  if (!AIJTCHasPieces(*layout)) PetscFunctionReturn(PETSC_SUCCESS);
+  /* Not overlapping: its blocks would wait in places that those of the pieces need */
+  LongSumsKernel<<<AIJTCBlocksOf(layout->nlong), AIJTC_LANES * AIJTC_WARPS, 0, stream>>>(layout->nlong, layout->rid, layout->long_piece, layout->partial, y, z, dots);
+  PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
