@@ -60,6 +60,7 @@ static PETSC_UNUSED PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *
   PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
   PetscCall(KSPSetOperators(*ksp, c->A, c->P ? c->P : c->A));
   PetscCall(KSPSetType(*ksp, type));
+  PetscCall(KSPSetFromOptions(*ksp)); /* how the fused methods run */
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, c->pc ? c->pc : PCNONE));
   PetscCall(KSPSetNormType(*ksp, c->norm));

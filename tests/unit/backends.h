@@ -172,58 +172,6 @@ inline bool sameBits(const Values &a, const Values &b)
   return a.size() == b.size() && (a.empty() || !std::memcmp(a.data(), b.data(), a.size() * sizeof(PetscScalar)));
 }
 
-/* The scalars of solver steps are structs of real numbers */
-template <class Scalars>
-bool sameScalars(const Scalars &a, const Scalars &b)
-{
-  return !std::memcmp(&a, &b, sizeof(Scalars));
-}
-
-/* Work, scalars and their exchange, for CG and BiCGSTAB alike */
-template <class Steps, class Work, class Scalars>
-class StepsTest : public BackendTest {
-protected:
-  const Steps *steps = nullptr;
-  Work         work  = {};
-
-  virtual const Steps *table(bool cuda) = 0;
-
-  void SetUp() override
-  {
-    BackendTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    steps = table(cuda);
-    CALL(steps->create(&work));
-    work.tensor = tensor;
-    CALL(steps->reset(&work, nullptr));
-  }
-  void TearDown() override
-  {
-    if (!steps) return;
-    CALL(steps->destroy(&work));
-    CALL(steps->destroy(&work)); /* twice does nothing */
-  }
-
-  Scalars get()
-  {
-    Scalars s;
-    std::memset(&s, 0xff, sizeof(s));
-    EXPECT_EQ(PETSC_SUCCESS, steps->read(&work, &s, nullptr));
-    return s;
-  }
-  void set(const Scalars &s) { copyBytes(work.s, &s, sizeof(s), cuda); }
-
-  /* Scalars that differ from each other and from what any step would leave */
-  static Scalars marked()
-  {
-    Scalars s;
-    auto    field = reinterpret_cast<PetscReal *>(&s);
-    for (size_t i = 0; i < sizeof(s) / sizeof(PetscReal); ++i) field[i] = 1.5 + 0.25 * (PetscReal)i;
-    s.stop = 0.0;
-    return s;
-  }
-};
-
 static const double NaN = std::numeric_limits<double>::quiet_NaN(), Inf = std::numeric_limits<double>::infinity();
 
 /* Whose square is no normal number, and whose inverse is no infinity */

@@ -1,7 +1,5 @@
 /* The steps of KSPTCBCGS on all backends: every field and vector after every step, every stop, the frozen state, and a solve made of steps alone */
-#include <functional>
-#include <petsctc/private/kspsteps.h>
-#include "backends.h"
+#include "steps.h"
 
 class BCGSSteps : public StepsTest<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
 protected:
@@ -229,6 +227,33 @@ TEST_P(BCGSSteps, StabilizeLetsNanPass)
   EXPECT_TRUE(std::isnan(get().omega));
 }
 
+TEST_P(BCGSSteps, EndsIterations)
+{
+  const PetscInt n      = 4099;
+  const auto     update = [this](double last) {
+    Values t = randomValues(n, 3);
+    t.back() = last;
+    Vector p(cuda, randomValues(n, 1)), s(cuda, randomValues(n, 2)), dt(cuda, t), rp(cuda, randomValues(n, 4)), x(cuda, randomValues(n, 5)), r(cuda, Values(n, NaN));
+    return steps->update(n, p, s, dt, rp, x, r, &work, nullptr);
+  };
+
+  expectRecords([&] { return update(1.0); }, PETSCTC_NORM_RR, [](const TCBCGSScalars &s) { return s.rr; });
+  for (double last : {NaN, Inf}) expectStopsAt([&] { return update(last); }, PETSCTC_NORM_RR);
+
+  /* rho = 0: KSPBCGS breaks down, after its convergence test */
+  for (bool recorded : {true, false}) {
+    TCBCGSScalars s = marked();
+
+    s.rho       = 0.0;
+    work.test   = {PETSCTC_NORM_NONE, 0.0, 0.0};
+    work.record = recorded ? &work.records[0] : nullptr;
+    set(s);
+    CALL(update(1.0));
+    EXPECT_EQ(recorded ? PETSCTC_STOP_RHO_ZERO : PETSCTC_STOP_NONE, get().stop);
+  }
+  work.record = nullptr;
+}
+
 TEST_P(BCGSSteps, FrozenOnceStopped)
 {
   for (PetscInt n : {(PetscInt)0, (PetscInt)5, (PetscInt)4099}) {
@@ -236,7 +261,7 @@ TEST_P(BCGSSteps, FrozenOnceStopped)
     for (unsigned k = 0; k < 7; ++k) v.push_back(randomValues(n, k));
     Vector r(cuda, v[0]), rp(cuda, v[1]), p(cuda, v[2]), q(cuda, v[3]), s(cuda, v[4]), t(cuda, v[5]), x(cuda, v[6]);
 
-    for (int stop = PETSCTC_STOP_D1_NAN; stop <= PETSCTC_STOP_D2_ZERO; ++stop) {
+    for (int stop : {PETSCTC_STOP_D1_NAN, PETSCTC_STOP_D1_ZERO, PETSCTC_STOP_D2_ZERO, PETSCTC_STOP_RHO_ZERO, PETSCTC_STOP_TEST}) {
       TCBCGSScalars frozen = marked();
       frozen.stop          = stop;
       frozen.d1            = NaN; /* its bits too */

@@ -1,7 +1,5 @@
 /* The steps of KSPTCCG on all backends: every field and vector after every step, every stop, the frozen state, and two solves made of steps alone */
-#include <functional>
-#include <petsctc/private/kspsteps.h>
-#include "backends.h"
+#include "steps.h"
 
 class CGSteps : public StepsTest<TCCGSteps, TCCGWork, TCCGScalars> {
 protected:
@@ -217,6 +215,35 @@ TEST_P(CGSteps, Update)
   }
 }
 
+/* An iteration ends with update, or with project where z is made for its norm */
+TEST_P(CGSteps, EndsIterations)
+{
+  const PetscInt n      = 4099;
+  const auto     update = [this](PetscBool identity, double last) {
+    Values r = randomValues(n, 4);
+    r.back() = last;
+    Vector p(cuda, randomValues(n, 1)), w(cuda, randomValues(n, 2)), x(cuda, randomValues(n, 3)), dr(cuda, r);
+    return steps->update(n, identity, p, w, x, dr, &work, nullptr);
+  };
+  const auto project = [this](double last) {
+    Values r = randomValues(n, 2);
+    r.back() = last;
+    Vector z(cuda, randomValues(n, 1)), dr(cuda, r);
+    return steps->project(n, z, dr, &work, nullptr);
+  };
+
+  expectRecords([&] { return update(PETSC_FALSE, 1.0); }, PETSCTC_NORM_RR, [](const TCCGScalars &s) { return s.rr; });
+  expectRecords([&] { return update(PETSC_TRUE, 1.0); }, PETSCTC_NORM_RR, [](const TCCGScalars &s) { return s.rr; });
+  expectRecords([&] { return update(PETSC_TRUE, 1.0); }, PETSCTC_NORM_ZZ, [](const TCCGScalars &s) { return s.zz; });
+  expectRecords([&] { return update(PETSC_TRUE, 1.0); }, PETSCTC_NORM_BETA, [](const TCCGScalars &s) { return s.beta; });
+  expectRecords([&] { return project(1.0); }, PETSCTC_NORM_ZZ, [](const TCCGScalars &s) { return s.zz; });
+  expectRecords([&] { return project(1.0); }, PETSCTC_NORM_BETA, [](const TCCGScalars &s) { return std::fabs(s.beta); });
+  for (double last : {NaN, Inf, -Inf}) {
+    expectStopsAt([&] { return update(PETSC_FALSE, last); }, PETSCTC_NORM_RR);
+    expectStopsAt([&] { return project(last); }, PETSCTC_NORM_BETA);
+  }
+}
+
 TEST_P(CGSteps, DirectionStops)
 {
   for (bool first : {true, false}) {
@@ -262,7 +289,7 @@ TEST_P(CGSteps, FrozenOnceStopped)
     const Values v[5] = {randomValues(n, 1), randomValues(n, 2), randomValues(n, 3), randomValues(n, 4), randomValues(n, 5)};
     Vector       z(cuda, v[0]), p(cuda, v[1]), w(cuda, v[2]), x(cuda, v[3]), r(cuda, v[4]);
 
-    for (int stop = PETSCTC_STOP_BETA_ZERO; stop <= PETSCTC_STOP_DPI_SIGN; ++stop) {
+    for (int stop : {PETSCTC_STOP_BETA_ZERO, PETSCTC_STOP_BETA_SIGN, PETSCTC_STOP_BETA_NAN, PETSCTC_STOP_DPI_NAN, PETSCTC_STOP_DPI_SIGN, PETSCTC_STOP_TEST}) {
       TCCGScalars s = marked();
       s.stop        = stop;
       s.dpi         = NaN; /* its bits too */

@@ -14,7 +14,7 @@
 */
 #pragma once
 
-#include <petsctc/private/vecreduce.h>
+#include <petsctc/private/kspsteps.h>
 
 #if defined(__CUDACC__)
   #define PETSCTC_HOST_DEVICE __host__ __device__ __forceinline__
@@ -74,4 +74,15 @@ PETSCTC_HOST_DEVICE bool PetscTCStepStopped(const typename Step::Scalars &s)
 {
   if constexpr (Step::reads_scalars) return s.stop != 0.0;
   else return (void)s, false;
+}
+
+/* The end of an iteration that the host looks at later */
+template <class Scalars>
+PETSCTC_HOST_DEVICE void PetscTCEndIteration(Scalars &s, PetscReal square, const PetscTCTest &test, Scalars *record)
+{
+  const PetscReal norm = PetscSqrtReal(PetscAbsReal(square));
+
+  if (!record) return;
+  if (test.norm != PETSCTC_NORM_NONE && !(norm > test.above && norm < test.below)) s.stop = PETSCTC_STOP_TEST;
+  *record = s;
 }

@@ -136,11 +136,14 @@ struct PetscTCBackend_CUDA {
   static PetscErrorCode create(Work *work)
   {
     PetscFunctionBegin;
-    work->s      = nullptr;
-    work->pinned = nullptr;
+    work->s       = nullptr;
+    work->records = nullptr;
+    work->events  = nullptr;
     PetscCall(PetscTCReduceWorkCreate_CUDA(&work->reduce));
     PetscCallCUDA(cudaMalloc(reinterpret_cast<void **>(&work->s), sizeof(*work->s)));
-    PetscCallCUDA(cudaMallocHost(reinterpret_cast<void **>(&work->pinned), sizeof(*work->pinned)));
+    PetscCallCUDA(cudaMallocHost(reinterpret_cast<void **>(&work->records), (PETSCTC_RECORDS + 1) * sizeof(*work->records)));
+    PetscCall(PetscCalloc1(PETSCTC_RECORDS, &work->events));
+    for (int i = 0; i < PETSCTC_RECORDS; i++) PetscCallCUDA(cudaEventCreateWithFlags(&work->events[i], cudaEventDisableTiming));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -150,19 +153,41 @@ struct PetscTCBackend_CUDA {
     PetscFunctionBegin;
     PetscCall(PetscTCReduceWorkDestroy_CUDA(&work->reduce));
     if (work->s) PetscCallCUDA(cudaFree(work->s));
-    if (work->pinned) PetscCallCUDA(cudaFreeHost(work->pinned));
-    work->s      = nullptr;
-    work->pinned = nullptr;
+    if (work->records) PetscCallCUDA(cudaFreeHost(work->records));
+    for (int i = 0; work->events && i < PETSCTC_RECORDS; i++) {
+      if (work->events[i]) PetscCallCUDA(cudaEventDestroy(work->events[i]));
+    }
+    PetscCall(PetscFree(work->events));
+    work->s       = nullptr;
+    work->records = nullptr;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
   template <class Work, class Scalars>
   static PetscErrorCode read(const Work *work, Scalars *host, PetscTCStream stream)
   {
+    Scalars *pinned = &work->records[PETSCTC_RECORDS];
+
     PetscFunctionBegin;
-    PetscCallCUDA(cudaMemcpyAsync(work->pinned, work->s, sizeof(*host), cudaMemcpyDeviceToHost, stream));
+    PetscCallCUDA(cudaMemcpyAsync(pinned, work->s, sizeof(*host), cudaMemcpyDeviceToHost, stream));
     PetscCallCUDA(cudaStreamSynchronize(stream));
-    *host = *work->pinned;
+    *host = *pinned;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  /* Page-locked host memory has one address for host and device: a record is written by the step itself, and there when its kernel is over */
+  template <class Work>
+  static PetscErrorCode mark(const Work *work, int number, PetscTCStream stream)
+  {
+    PetscFunctionBegin;
+    PetscCallCUDA(cudaEventRecord(work->events[number], stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  template <class Work>
+  static PetscErrorCode await(const Work *work, int number)
+  {
+    PetscFunctionBegin;
+    PetscCallCUDA(cudaEventSynchronize(work->events[number]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 };

@@ -77,7 +77,7 @@ struct PetscTCBackend_Host {
     PetscFunctionBegin;
     PetscCall(PetscTCReduceWorkCreate_Host(&work->reduce));
     PetscCall(PetscCalloc1(1, &work->s));
-    work->pinned = nullptr;
+    PetscCall(PetscCalloc1(PETSCTC_RECORDS + 1, &work->records));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -87,6 +87,7 @@ struct PetscTCBackend_Host {
     PetscFunctionBegin;
     PetscCall(PetscTCReduceWorkDestroy_Host(&work->reduce));
     PetscCall(PetscFree(work->s));
+    PetscCall(PetscFree(work->records));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
@@ -96,5 +97,17 @@ struct PetscTCBackend_Host {
     PetscFunctionBegin;
     *host = *work->s;
     PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
+  /* A step is done when its function returns */
+  template <class Work>
+  static PetscErrorCode mark(const Work *, int, PetscTCStream)
+  {
+    return PETSC_SUCCESS;
+  }
+  template <class Work>
+  static PetscErrorCode await(const Work *, int)
+  {
+    return PETSC_SUCCESS;
   }
 };

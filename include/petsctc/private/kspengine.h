@@ -31,14 +31,18 @@ struct _n_KSPTC {
 
   PetscBool   fused;  /* option: fuse where legal */
   PetscBool   tensor; /* option: reductions fold on the Tensor Core */
+  PetscInt    ahead;  /* option: iterations begun before the host has looked at the one before them */
   PetscInt    nfused, nparent;
   PetscBool   last_fused;
-  const char *last_why; /* why the last solve that was not fused was not */
+  const char *last_why;           /* why the last solve that was not fused was not */
+  const char *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
 
   /* of the solve under way */
   KSPTCBackend  backend;
   PetscTCStream stream;
   PetscInt      n;
+  PetscInt      lead;  /* `ahead` where that is legal, else 0 */
+  PetscInt      begun; /* iterations */
 };
 
 /* attach.cxx */
@@ -49,6 +53,10 @@ PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
 /* legal.cxx */
 PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
 PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
+
+/* ahead.cxx */
+PETSC_INTERN PetscErrorCode KSPTCAheadLegal(KSP, KSPTC, const char **);
+PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);
 
 /* step.cxx */
 PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[]);

@@ -37,6 +37,63 @@ static inline PetscErrorCode KSPTCReadScalars(M *m)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Iteration `it` is about to be begun, and what ends it comes next: it leaves a record if the host looks later, and tests the norm. None follows it before KSPTCIterationBegun() */
+template <class M>
+static inline PetscErrorCode KSPTCEndsIteration(KSP ksp, M *m, PetscInt it, PetscTCNorm norm)
+{
+  PetscFunctionBegin;
+  if (!m->lead) PetscFunctionReturn(PETSC_SUCCESS);
+  m->w->record       = &m->w->records[it % PETSCTC_RECORDS];
+  m->w->record->stop = PETSCTC_STOP_UNWRITTEN;
+  PetscCall(KSPTCTest(ksp, it, norm, &m->w->test));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class M>
+static inline PetscErrorCode KSPTCIterationBegun(M *m, PetscInt it)
+{
+  PetscFunctionBegin;
+  m->w->record = NULL;
+  m->begun     = it;
+  if (m->lead) PetscCall((*m->steps->mark)(m->w, (int)(it % PETSCTC_RECORDS), m->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iteration `it`, begun before, is over: its scalars */
+template <class M>
+static inline PetscErrorCode KSPTCAwaitIteration(M *m, PetscInt it)
+{
+  PetscBool written = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (m->lead) {
+    PetscCall((*m->steps->await)(m->w, (int)(it % PETSCTC_RECORDS)));
+    m->s    = m->w->records[it % PETSCTC_RECORDS];
+    written = (PetscBool)((PetscTCStop)m->s.stop != PETSCTC_STOP_UNWRITTEN);
+  }
+  if (!written) PetscCall(KSPTCReadScalars(m));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Did a step stop before the end of the iteration? */
+template <class M>
+static inline PetscBool KSPTCStoppedWithin(const M *m)
+{
+  const PetscTCStop stop = (PetscTCStop)m->s.stop;
+
+  return (PetscBool)(stop != PETSCTC_STOP_NONE && stop != PETSCTC_STOP_TEST && stop != PETSCTC_STOP_RHO_ZERO);
+}
+
+/* The host has looked at an iteration and goes on: so must the steps */
+template <class M>
+static inline PetscErrorCode KSPTCCheckGoesOn(KSP ksp, const M *m)
+{
+  PetscFunctionBegin;
+  PetscCheck(ksp->reason || (PetscTCStop)m->s.stop == PETSCTC_STOP_NONE, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The steps stopped with code %g after iteration %" PetscInt_FMT ", where the convergence test goes on with norm %g", (double)m->s.stop,
+             ksp->its, (double)ksp->rnorm);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Table, work and scalars of the solve that begins */
 template <class M>
 static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
@@ -53,6 +110,8 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
     m->have[b] = PETSC_TRUE;
   }
   PetscCall(VecGetLocalSize(ksp->vec_sol, &m->n));
+  m->w->record = NULL; /* of a solve that ended with an error */
+  m->begun     = 0;
   PetscCall(KSPTCResetScalars(m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

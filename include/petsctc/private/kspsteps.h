@@ -5,6 +5,10 @@
    Scalars never visit the host inside an iteration: a step that reduces also derives what the next step needs (a = beta/dpi, ...) and sets `stop` when PETSc's
    solver would leave the loop there. With `stop` set every later step leaves all vectors and scalars as they are (the iterate is frozen), so the host may look once an
    iteration, find the reason, and the solution is the one PETSc would have returned.
+
+   Nor need the host look before it begins the next iterations. The step that ends an iteration then tests the norm as KSPConvergedDefault() does, sets `stop` where that ends the solve, and leaves a
+   copy of the scalars, a record, in the host's memory. The host goes through the records in their order, long after, and does with each what it would have done at the time. An iteration that is
+   stopped before its end leaves no record: its scalars are those that read() brings, since nothing changes them any more.
 */
 #pragma once
 
@@ -19,8 +23,30 @@ typedef enum {
   PETSCTC_STOP_DPI_SIGN,  /* CG: p.Ap is 0 or changed its sign: indefinite matrix */
   PETSCTC_STOP_D1_NAN,    /* BCGS: v.rp is Inf or NaN */
   PETSCTC_STOP_D1_ZERO,   /* BCGS: v.rp == 0 */
-  PETSCTC_STOP_D2_ZERO    /* BCGS: t.t == 0 */
+  PETSCTC_STOP_D2_ZERO,   /* BCGS: t.t == 0 */
+  PETSCTC_STOP_RHO_ZERO,  /* BCGS: rho == 0; found at the end of an iteration that leaves a record, else by the host */
+  PETSCTC_STOP_TEST,      /* the norm ends the solve */
+  PETSCTC_STOP_UNWRITTEN  /* in a record only: the steps have not come so far */
 } PetscTCStop;
+
+enum {
+  PETSCTC_MAX_AHEAD = 16, /* iterations begun before the host has looked at the first of them */
+  PETSCTC_RECORDS   = PETSCTC_MAX_AHEAD + 1
+};
+
+/* Which sum the norm is the root of */
+typedef enum {
+  PETSCTC_NORM_NONE, /* none, or none in this iteration: no test */
+  PETSCTC_NORM_RR,
+  PETSCTC_NORM_ZZ,  /* CG */
+  PETSCTC_NORM_BETA /* CG: of its absolute value */
+} PetscTCNorm;
+
+/* The solve goes on while above < norm < below, which no NaN is */
+typedef struct {
+  PetscTCNorm norm;
+  PetscReal   above, below;
+} PetscTCTest;
 
 /* ---- CG. All fields are doubles, so that one copy brings them to the host */
 typedef struct {
@@ -33,9 +59,12 @@ typedef struct {
 
 typedef struct {
   PetscTCReduceWork reduce;
-  TCCGScalars      *s;      /* in the memory of the vectors; nothing before reset */
-  TCCGScalars      *pinned; /* CUDA: page-locked, where read() receives them */
-  PetscBool         tensor; /* reductions fold on the Tensor Core. Set by the caller, at any time */
+  TCCGScalars      *s;       /* in the memory of the vectors; nothing before reset */
+  PetscBool         tensor;  /* reductions fold on the Tensor Core. Set by the caller, at any time */
+  TCCGScalars      *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
+  PetscTCEvent     *events;  /* CUDA: [PETSCTC_RECORDS] */
+  PetscTCTest       test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
+  TCCGScalars      *record;
 } TCCGWork;
 
 typedef struct {
@@ -56,6 +85,9 @@ typedef struct {
   PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
   /* Brings the scalars to the host; returns when they are there */
   PetscErrorCode (*read)(const TCCGWork *work, TCCGScalars *host, PetscTCStream stream);
+  /* Marks that what has been asked for so far is what await() of the same number, 0 <= number < PETSCTC_RECORDS, waits for */
+  PetscErrorCode (*mark)(const TCCGWork *work, int number, PetscTCStream stream);
+  PetscErrorCode (*await)(const TCCGWork *work, int number);
 } TCCGSteps;
 
 PETSC_INTERN const TCCGSteps TCCGSteps_Host;
@@ -78,8 +110,11 @@ typedef struct {
 typedef struct {
   PetscTCReduceWork reduce;
   TCBCGSScalars    *s;
-  TCBCGSScalars    *pinned;
   PetscBool         tensor;
+  TCBCGSScalars    *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
+  PetscTCEvent     *events;  /* CUDA: [PETSCTC_RECORDS] */
+  PetscTCTest       test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
+  TCBCGSScalars    *record;
 } TCBCGSWork;
 
 typedef struct {
@@ -100,6 +135,8 @@ typedef struct {
   /* x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*read)(const TCBCGSWork *work, TCBCGSScalars *host, PetscTCStream stream);
+  PetscErrorCode (*mark)(const TCBCGSWork *work, int number, PetscTCStream stream);
+  PetscErrorCode (*await)(const TCBCGSWork *work, int number);
 } TCBCGSSteps;
 
 PETSC_INTERN const TCBCGSSteps TCBCGSSteps_Host;

@@ -14,3 +14,4 @@
 
 /* A cudaStream_t, spelled so that host code needs no CUDA header. Host twins ignore it. */
 typedef struct CUstream_st *PetscTCStream;
+typedef struct CUevent_st  *PetscTCEvent;

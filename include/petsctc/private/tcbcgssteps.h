@@ -110,6 +110,9 @@ struct TCBCGSStabilize : PetscTCStep<TCBCGSScalars, 2, 0, 2> {
 };
 
 struct TCBCGSUpdate : PetscTCStep<TCBCGSScalars, 5, 2, 2> {
+  PetscTCTest    test;
+  TCBCGSScalars *record;
+
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCBCGSScalars &c, const T in[], T out[], T sum[]) const
   {
@@ -124,6 +127,8 @@ struct TCBCGSUpdate : PetscTCStep<TCBCGSScalars, 5, 2, 2> {
   {
     s.rr      = sum[0];
     s.rhonext = sum[1];
+    if (record && s.rho == 0.0) s.stop = PETSCTC_STOP_RHO_ZERO;
+    PetscTCEndIteration(s, s.rr, test, record);
   }
 };
 
@@ -180,10 +185,12 @@ struct TCBCGSStepsOn {
   {
     return run(n,
                TCBCGSUpdate{
-                 {{p, s, t, rp, x}, {x, r}}
+                 {{p, s, t, rp, x}, {x, r}},
+                 work->test, work->record
     },
                work, stream);
   }
 
-  static constexpr TCBCGSSteps table = {Backend::template create<TCBCGSWork>, Backend::template destroy<TCBCGSWork>, reset, start, direction, breakdown, half, stabilize, update, Backend::template read<TCBCGSWork, TCBCGSScalars>};
+  static constexpr TCBCGSSteps table = {Backend::template create<TCBCGSWork>, Backend::template destroy<TCBCGSWork>, reset, start, direction, breakdown, half, stabilize, update, Backend::template read<TCBCGSWork, TCBCGSScalars>,
+                                        Backend::template mark<TCBCGSWork>,   Backend::template await<TCBCGSWork>};
 };

@@ -35,7 +35,16 @@ struct TCCGResidual : PetscTCStep<TCCGScalars, 1, 0, 1> {
   PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar sum[]) const { s.rr = sum[0]; }
 };
 
+/* The norm's square, whichever it is */
+PETSCTC_HOST_DEVICE PetscReal TCCGNormSquare(const TCCGScalars &s, PetscTCNorm norm)
+{
+  return norm == PETSCTC_NORM_RR ? s.rr : (norm == PETSCTC_NORM_ZZ ? s.zz : s.beta);
+}
+
 struct TCCGProject : PetscTCStep<TCCGScalars, 2, 0, 2> {
+  PetscTCTest  test;
+  TCCGScalars *record;
+
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &, const T in[], T[], T sum[]) const
   {
@@ -49,6 +58,7 @@ struct TCCGProject : PetscTCStep<TCCGScalars, 2, 0, 2> {
     s.betaold = s.beta;
     s.beta    = sum[0];
     s.zz      = sum[1];
+    PetscTCEndIteration(s, TCCGNormSquare(s, test.norm), test, record);
   }
 };
 
@@ -93,7 +103,9 @@ struct TCCGCurvature : PetscTCStep<TCCGScalars, 2, 0, 1> {
 };
 
 struct TCCGUpdate : PetscTCStep<TCCGScalars, 4, 2, 1> {
-  bool identity;
+  bool         identity;
+  PetscTCTest  test;
+  TCCGScalars *record;
 
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &s, const T in[], T out[], T sum[]) const
@@ -112,6 +124,7 @@ struct TCCGUpdate : PetscTCStep<TCCGScalars, 4, 2, 1> {
       s.beta    = s.rr;
       s.zz      = s.rr;
     }
+    PetscTCEndIteration(s, TCCGNormSquare(s, test.norm), test, record);
   }
 };
 
@@ -136,7 +149,8 @@ struct TCCGStepsOn {
   {
     return run(n,
                TCCGProject{
-                 {{z, r}, {}}
+                 {{z, r}, {}},
+                 work->test, work->record
     },
                work, stream);
   }
@@ -163,10 +177,11 @@ struct TCCGStepsOn {
     return run(n,
                TCCGUpdate{
                  {{p, w, x, r}, {x, r}},
-                 identity == PETSC_TRUE
+                 identity == PETSC_TRUE, work->test, work->record
     },
                work, stream);
   }
 
-  static constexpr TCCGSteps table = {Backend::template create<TCCGWork>, Backend::template destroy<TCCGWork>, reset, residual, project, direction, curvature, update, Backend::template read<TCCGWork, TCCGScalars>};
+  static constexpr TCCGSteps table = {Backend::template create<TCCGWork>, Backend::template destroy<TCCGWork>, reset, residual, project, direction, curvature, update, Backend::template read<TCCGWork, TCCGScalars>,
+                                      Backend::template mark<TCCGWork>,   Backend::template await<TCCGWork>};
 };

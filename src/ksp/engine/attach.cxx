@@ -53,6 +53,8 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
     PetscCall((*tc->parent.solve)(ksp));
   } else {
     PetscCall(KSPTCRegisterCitation());
+    PetscCall(KSPTCAheadLegal(ksp, tc, &tc->last_why_not_ahead));
+    tc->lead = tc->last_why_not_ahead ? 0 : tc->ahead;
     tc->nfused++;
     petsctc_counts.fused++;
     PetscCall((*tc->solve)(ksp, tc));
@@ -108,6 +110,8 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_why) PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT " (last: %s)\n", tc->nfused, tc->nparent, tc->last_why));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
+  if (tc->ahead && tc->last_why_not_ahead) PetscCall(PetscViewerASCIIPrintf(viewer, "  no iterations begun ahead (last: %s)\n", tc->last_why_not_ahead));
+  else if (tc->ahead) PetscCall(PetscViewerASCIIPrintf(viewer, "  iterations begun ahead %" PetscInt_FMT "\n", tc->ahead));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,6 +136,8 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
     tc->tensor = unit == 0 ? PETSC_TRUE : PETSC_FALSE;
     PetscCall((*tc->release)(tc));
   }
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
+  PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them", tc->name, tc->ahead, &tc->ahead, NULL, 0, PETSCTC_MAX_AHEAD));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -140,9 +140,10 @@ static PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Does the norm of this iteration need z? */
-static PetscBool TCCGNormNeedsZ(KSP ksp, PetscInt it)
+/* Is z, and with it beta, there at the end of iteration `it`, for its norm or since it is r? */
+static PetscBool TCCGEndsWithZ(KSP ksp, const KSP_TCCG *cg, PetscInt it)
 {
+  if (cg->identity) return PETSC_TRUE;
   if (ksp->normtype == KSP_NORM_NATURAL) return PETSC_TRUE;
   return ksp->normtype == KSP_NORM_PRECONDITIONED && ksp->chknorm < it + 1 ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -252,40 +253,53 @@ static PetscErrorCode TCCGStopped(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* z of the iteration after i+1, unless the norm has brought it. The last beta decides between two reasons and is read too */
+/* beta of the iteration after i+1, if it is known yet. The last one decides between two reasons: it is made for that */
 static PetscErrorCode TCCGNext(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *failed)
 {
   PetscFunctionBegin;
   if (!cg->known) {
-    PetscCall(TCCGPrecondition(ksp, cg));
     if (i + 1 < ksp->max_it) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(TCCGPrecondition(ksp, cg));
     PetscCall(KSPTCReadScalars(cg));
   }
   PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The steps of iteration i+1 */
+static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
+{
+  const PetscBool   first = i == 0 ? PETSC_TRUE : PETSC_FALSE, ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
+  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
+
+  PetscFunctionBegin;
+  if (!first && !TCCGEndsWithZ(ksp, cg, i)) PetscCall(TCCGPrecondition(ksp, cg));
+  PetscCall(TCCGDirection(ksp, cg, first));
+  PetscCall(KSP_MatMult(ksp, cg->A, ksp->work[2], ksp->work[1]));
+  PetscCall(TCCGCurvature(ksp, cg, first));
+  if (ends_with_z) PetscCall(TCCGUpdate(ksp, cg));
+  PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, norms[ksp->normtype]));
+  PetscCall(ends_with_z ? TCCGPrecondition(ksp, cg) : TCCGUpdate(ksp, cg));
+  PetscCall(KSPTCIterationBegun(cg, i + 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration i+1. Afterwards: go on, or the reason is set; `failed`: and leave at once */
 static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *failed)
 {
-  const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE, needs_z = TCCGNormNeedsZ(ksp, i + 1);
-  PetscReal       dp;
+  PetscReal dp;
 
   PetscFunctionBegin;
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(TCCGDirection(ksp, cg, first));
-  PetscCall(KSP_MatMult(ksp, cg->A, ksp->work[2], ksp->work[1]));
-  PetscCall(TCCGCurvature(ksp, cg, first));
-  PetscCall(TCCGUpdate(ksp, cg));
-  if (needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
-  PetscCall(KSPTCReadScalars(cg));
-  if ((PetscTCStop)cg->s.stop != PETSCTC_STOP_NONE) {
+  while (cg->begun < PetscMax(i + 1, PetscMin(i + 1 + cg->lead, ksp->max_it))) PetscCall(TCCGBegin(ksp, cg, cg->begun));
+  PetscCall(KSPTCAwaitIteration(cg, i + 1));
+  if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  cg->known = needs_z || cg->identity ? PETSC_TRUE : PETSC_FALSE;
+  cg->known = TCCGEndsWithZ(ksp, cg, i + 1);
   PetscCall(TCCGNorm(ksp, cg, i + 1, &dp, failed));
   if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   cg->obj -= 0.5 * cg->s.a * (cg->known ? cg->s.betaold : cg->s.beta);
@@ -294,6 +308,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   PetscCall(KSPLogResidualHistory(ksp, dp));
   PetscCall(KSPMonitor(ksp, i + 1, dp));
   PetscCall((*ksp->converged)(ksp, i + 1, dp, &ksp->reason, ksp->cnvP));
+  PetscCall(KSPTCCheckGoesOn(ksp, cg));
   if (!ksp->reason) PetscCall(TCCGNext(ksp, cg, i, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -398,7 +413,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    Options Database Keys:
 +  -ksp_type tccg                - selects this type
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
--  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
+.  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
+-  -ksp_tccg_ahead <0>           - iterations begun before the host has looked at the one before them
 
    Level: beginner
 
@@ -412,6 +428,10 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 
    The flops logged are those of `KSPCG`, but for a solve that breaks down: the fused steps go on to the end of the iteration in which one of them finds that, so one more
    application of the matrix and of the preconditioner may have run and been logged.
+
+   With `-ksp_tccg_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
+   a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, and the
+   common preconditioners that are one fixed operation; `-ksp_view` says so otherwise.
 
    Sums are added in a fixed order: two runs give the same bits.
 

@@ -1,0 +1,50 @@
+/*
+   Iterations begun before the host has looked at the one before them (kspsteps.h: records). When that is legal, and what test goes with an iteration.
+
+   Legal is it where nobody can tell but by the clock: the steps know the convergence test, monitors print the norm and nothing else, and the preconditioner keeps no state from one application to
+   the next, so that those which come after the last iteration do no harm.
+*/
+#include <limits>
+#include <petsctc/private/kspengine.h>
+
+typedef void (*KSPTCFunction)(void);
+
+static PetscBool KSPTCMonitorsLookAtNorms(KSP ksp)
+{
+  const KSPTCFunction known[] = {(KSPTCFunction)KSPMonitorResidual, (KSPTCFunction)KSPMonitorResidualDrawLG};
+
+  for (PetscInt i = 0; i < ksp->numbermonitors; i++) {
+    PetscBool one = PETSC_FALSE;
+
+    for (KSPTCFunction f : known) one = (PetscBool)(one || (KSPTCFunction)ksp->monitor[i] == f);
+    if (!one) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* Sets `why` where the host must look at every iteration before the next begins */
+PetscErrorCode KSPTCAheadLegal(KSP ksp, KSPTC tc, const char **why)
+{
+  PetscBool plain;
+
+  PetscFunctionBegin;
+  *why = NULL;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, &plain, PCNONE, PCJACOBI, PCPBJACOBI, PCVPBJACOBI, PCILU, PCICC, PCLU, PCCHOLESKY, PCSOR, PCEISENSTAT, ""));
+  if (!tc->ahead) *why = "not asked for";
+  else if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
+  else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
+  else if (!plain) *why = "the preconditioner may count its applications";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The test of KSPConvergedDefault() after iteration `it` > 0, whose first norm has set ksp->ttol and rnorm0. A norm that the host computes but does not compare ends the solve only if it is Inf or NaN */
+PetscErrorCode KSPTCTest(KSP ksp, PetscInt it, PetscTCNorm norm, PetscTCTest *test)
+{
+  const PetscBool compared = (PetscBool)(it > ksp->chknorm && it >= ksp->min_it && ksp->converged == KSPConvergedDefault);
+
+  PetscFunctionBegin;
+  test->norm  = it < ksp->chknorm ? PETSCTC_NORM_NONE : norm;
+  test->above = compared ? ksp->ttol : (PetscReal)-1.0;
+  test->below = compared ? ksp->divtol * ksp->rnorm0 : std::numeric_limits<PetscReal>::infinity();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

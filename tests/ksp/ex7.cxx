@@ -1,0 +1,246 @@
+static char help[] = "Iterations begun before the host looks: the same bits for every number of them, as many products as PETSc's where somebody may count.\n\n";
+
+#include "hard.h"
+
+typedef struct {
+  PetscInt ahead, max_it;
+  PetscErrorCode (*tune)(KSP, void *);
+  void              *ctx;
+  KSPConvergedReason reason;
+  PetscInt           its, nhist;
+  PetscReal          hist[AB_HISTORY];
+  Vec                x;
+} Solve;
+
+static PetscErrorCode SetAhead(KSP ksp, KSPType type, PetscInt ahead)
+{
+  char name[64], value[16];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", type));
+  PetscCall(PetscSNPrintf(value, sizeof(value), "%" PetscInt_FMT, ahead));
+  PetscCall(PetscOptionsSetValue(NULL, name, value));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(PetscOptionsClearValue(NULL, name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a view of the solver says contains this text */
+static PetscErrorCode Views(KSP ksp, const char text[], PetscBool *found)
+{
+  char        buffer[4000], *at;
+  PetscViewer viewer;
+  FILE       *file;
+  size_t      n;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_SELF, "ex7.txt", &viewer));
+  PetscCall(KSPView(ksp, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  file = fopen("ex7.txt", "r");
+  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "ex7.txt");
+  n         = fread(buffer, 1, sizeof(buffer) - 1, file);
+  buffer[n] = 0;
+  fclose(file);
+  PetscCall(PetscStrstr(buffer, text, &at));
+  *found = at ? PETSC_TRUE : PETSC_FALSE;
+  if (!at) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  no \"%s\" in\n%s", text, buffer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* says: what the view must contain after the solve */
+static PetscErrorCode Run(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType norm, const char says[], Solve *s)
+{
+  const PetscReal *hist;
+  KSP              ksp;
+  PC               pc;
+  PetscBool        found;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(SetAhead(ksp, type, s->ahead));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, pctype));
+  PetscCall(KSPSetNormType(ksp, norm));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, s->max_it));
+  PetscCall(KSPSetResidualHistory(ksp, NULL, AB_HISTORY, PETSC_TRUE));
+  if (s->tune) PetscCall((*s->tune)(ksp, s->ctx));
+  PetscCall(VecDuplicate(b, &s->x));
+  PetscCall(KSPSolve(ksp, b, s->x));
+  PetscCall(KSPGetConvergedReason(ksp, &s->reason));
+  PetscCall(KSPGetIterationNumber(ksp, &s->its));
+  PetscCall(KSPGetResidualHistory(ksp, &hist, &s->nhist));
+  PetscCall(PetscArraycpy(s->hist, hist, s->nhist));
+  PetscCall(Views(ksp, says, &found));
+  if (!found) ABFailures++;
+  PetscCall(KSPDestroy(&ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SameSolve(const Solve *a, const Solve *b, PetscBool *same)
+{
+  PetscFunctionBeginUser;
+  *same = (PetscBool)(a->reason == b->reason && a->its == b->its && a->nhist == b->nhist);
+  if (*same) PetscCall(PetscArraycmp(a->hist, b->hist, a->nhist, same));
+  if (*same) PetscCall(VecEqual(a->x, b->x, same));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Every number of iterations ahead against none, ended by the test and by the number of iterations */
+static PetscErrorCode SameBits(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType norm)
+{
+  const PetscInt aheads[] = {1, 2, 5, 16}, max_its[] = {200, 1, 7};
+  PetscBool      ok = PETSC_TRUE, same;
+  char           says[64];
+
+  PetscFunctionBeginUser;
+  for (PetscInt max_it : max_its) {
+    Solve none = {0, max_it, NULL, NULL, KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
+
+    PetscCall(Run(type, A, b, pctype, norm, "fused solves 1", &none));
+    for (PetscInt ahead : aheads) {
+      Solve some = {ahead, max_it, NULL, NULL, KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
+
+      PetscCall(PetscSNPrintf(says, sizeof(says), "iterations begun ahead %" PetscInt_FMT "\n", ahead));
+      PetscCall(Run(type, A, b, pctype, norm, says, &some));
+      PetscCall(SameSolve(&none, &some, &same));
+      if (!same)
+        PetscCall(PetscPrintf(PETSC_COMM_SELF, "  ahead %" PetscInt_FMT ", at most %" PetscInt_FMT ": %s after %" PetscInt_FMT ", not %s after %" PetscInt_FMT ", or other bits\n", ahead, max_it, KSPConvergedReasons[some.reason], some.its,
+                              KSPConvergedReasons[none.reason], none.its));
+      ok = (PetscBool)(ok && same);
+      PetscCall(VecDestroy(&some.x));
+    }
+    PetscCall(VecDestroy(&none.x));
+  }
+  if (!ok) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, pc %s, norm %s: %s\n", type, pctype, KSPNormTypes[norm], ok ? "the same bits" : "FAIL"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- where somebody could tell */
+
+static PetscErrorCode SumOfSolution(KSP ksp, PetscInt, PetscReal, void *ctx)
+{
+  Vec         x;
+  PetscScalar sum;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPBuildSolution(ksp, NULL, &x));
+  PetscCall(VecSum(x, &sum));
+  *(PetscScalar *)ctx += sum;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TuneMonitor(KSP ksp, void *ctx)
+{
+  return KSPMonitorSet(ksp, SumOfSolution, ctx, NULL);
+}
+
+static PetscErrorCode AfterNine(KSP, PetscInt it, PetscReal, KSPConvergedReason *reason, void *)
+{
+  PetscFunctionBeginUser;
+  *reason = it == 9 ? KSP_CONVERGED_USER : KSP_CONVERGED_ITERATING;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TuneTest(KSP ksp, void *)
+{
+  return KSPSetConvergenceTest(ksp, AfterNine, NULL, NULL);
+}
+
+static PetscErrorCode CountingApply(PC pc, Vec x, Vec y)
+{
+  PetscScalar *count;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCShellGetContext(pc, &count));
+  *count += 1.0;
+  PetscCall(VecCopy(x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TuneShell(KSP ksp, void *ctx)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCSHELL));
+  PetscCall(PCShellSetContext(pc, ctx));
+  PetscCall(PCShellSetApply(pc, CountingApply));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the user's function has counted must not depend on what was asked for */
+static PetscErrorCode Watched(KSPType type, Mat A, Vec b, PetscErrorCode (*tune)(KSP, void *), const char why[])
+{
+  PetscScalar counted[2] = {0.0, 0.0};
+  Solve       s[2];
+  PetscBool   same;
+  char        says[128];
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    s[k] = {k ? 4 : 0, 200, tune, &counted[k], KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
+    PetscCall(PetscSNPrintf(says, sizeof(says), k ? "no iterations begun ahead (last: %s)" : "fused solves 1", why));
+    PetscCall(Run(type, A, b, PCJACOBI, KSP_NORM_PRECONDITIONED, says, &s[k]));
+  }
+  PetscCall(SameSolve(&s[0], &s[1], &same));
+  same = (PetscBool)(same && counted[0] == counted[1]);
+  if (!same) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, %s: %s\n", type, why, same ? "PASS" : "FAIL"));
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&s[k].x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Method(KSPType type, Mat A, Vec b, PetscInt nnorms)
+{
+  const KSPNormType norms[] = {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NONE, KSP_NORM_NATURAL};
+  const PCType      pcs[]   = {PCNONE, PCJACOBI, PCILU};
+
+  PetscFunctionBeginUser;
+  for (PCType pc : pcs) {
+    for (PetscInt k = 0; k < nnorms; k++) PetscCall(SameBits(type, A, b, pc, norms[k]));
+  }
+  PetscCall(Watched(type, A, b, TuneMonitor, "a monitor may look at the solution"));
+  PetscCall(Watched(type, A, b, TuneTest, "the convergence test is the user's"));
+  PetscCall(Watched(type, A, b, TuneShell, "the preconditioner may count its applications"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  Mat A, N;
+  Vec b;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(ABMatGrid(15, 13, 0.0, PETSC_FALSE, &A));
+  PetscCall(ABMatGrid(15, 13, 0.4, PETSC_FALSE, &N));
+  PetscCall(MatCreateVecs(A, NULL, &b));
+  PetscCall(ABVecFill(b, 1));
+  PetscCall(Method("tccg", A, b, 4));
+  PetscCall(Method("tcbcgs", N, b, 3));
+  PetscCall(ABFinish());
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&N));
+  PetscCall(VecDestroy(&b));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}}
+      output_file: output/ex7.out
+      test:
+         suffix: host
+      test:
+         suffix: cuda
+         requires: cuda
+         args: -mat_vec_type cuda
+
+TEST*/
