@@ -53,9 +53,10 @@ static PetscErrorCode TuneObjective(KSP ksp, void *)
 static PetscErrorCode Indefinite(void)
 {
   const PetscScalar d[] = {1, 2, 3, 4, 5, 6, 7, -8, 9, 10}, zero[10] = {};
-  const PetscScalar plus[] = {1, 2, 1, 2, 1, 2, 1, 2, 1, 2}, minus[] = {1, -2, 1, 2, -1, 2, 1, -2, 1, 2};
+  const PetscScalar plus[] = {1, 2, 1, 2, 1, 2, 1, 2, 1, 2}, minus[] = {1, -2, 1, 2, -1, 2, 1, -2, 1, 2}, negative[] = {-3, -2, -1, -2, -1, -2, -1, -2, -1, -2};
   PetscReal         radius[] = {0.3, 100.0};
-  Mat               A, Z, P, M;
+  PetscInt          four     = 4;
+  Mat               A, Z, P, M, N;
   Vec               b;
 
   PetscFunctionBeginUser;
@@ -63,6 +64,7 @@ static PetscErrorCode Indefinite(void)
   PetscCall(ABMatDiagonal(10, zero, &Z));
   PetscCall(ABMatDiagonal(10, plus, &P));
   PetscCall(ABMatDiagonal(10, minus, &M));
+  PetscCall(ABMatDiagonal(10, negative, &N));
   PetscCall(MatCreateVecs(A, NULL, &b));
   PetscCall(ABVecFill(b, 3));
   PetscCall(Check("indefinite matrix", A, NULL, b, NULL, PCNONE));
@@ -71,12 +73,16 @@ static PetscErrorCode Indefinite(void)
   PetscCall(Check("zero matrix", Z, NULL, b, NULL, PCNONE));
   PetscCall(Check("preconditioner cannot be set up", A, Z, b, NULL, PCLU));
   PetscCall(Check("indefinite preconditioner", P, M, b, NULL, PCMAT));
+  PetscCall(Check("indefinite matrix, jacobi", A, P, b, NULL, PCJACOBI));
+  PetscCall(Check("indefinite preconditioner, jacobi", P, M, b, NULL, PCJACOBI));
+  PetscCall(Check("negative definite, jacobi", P, N, b, NULL, PCJACOBI, 0, TuneMaxIt, &four)); /* z.r < 0 in every iteration, of one sign */
   PetscCall(Check("small radius", A, NULL, b, NULL, PCNONE, AB_PARENT, TuneRadius, &radius[0]));
   PetscCall(Check("large radius", A, NULL, b, NULL, PCNONE, AB_PARENT, TuneRadius, &radius[1]));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&Z));
   PetscCall(MatDestroy(&P));
   PetscCall(MatDestroy(&M));
+  PetscCall(MatDestroy(&N));
   PetscCall(VecDestroy(&b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -106,6 +112,7 @@ static PetscErrorCode NotANumber(Mat A, Vec b)
   PetscCall(Check("Inf in b", A, NULL, inf, NULL, PCNONE, AB_END));
   PetscCall(Check("NaN in b, jacobi", A, NULL, nan, NULL, PCJACOBI));
   PetscCall(Check("NaN in the matrix", N, NULL, b, NULL, PCNONE));
+  PetscCall(Check("NaN from jacobi", A, N, b, NULL, PCJACOBI));
   PetscCall(Check("NaN from the preconditioner", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &late));
   PetscCall(Check("NaN from it at once", A, NULL, b, NULL, PCNONE, 0, TuneBadPC, &first));
   PetscCall(Check("NaN from it at the end", A, NULL, b, NULL, PCNONE, 0, TuneBadPCAtTheEnd, &late));
@@ -194,6 +201,7 @@ static PetscErrorCode Errors(Mat A, Vec b)
   }
   PetscCall(Check("error, indefinite matrix", M, NULL, c, NULL, PCNONE, 0, TuneErrorIfNot));
   PetscCall(Check("error, indefinite preconditioner", P, M, c, NULL, PCMAT, 0, TuneErrorIfNot));
+  PetscCall(Check("error, indefinite preconditioner, jacobi", P, M, c, NULL, PCJACOBI, 0, TuneErrorIfNot));
   PetscCall(MatDestroy(&M));
   PetscCall(MatDestroy(&P));
   PetscCall(VecDestroy(&c));

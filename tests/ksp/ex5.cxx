@@ -85,6 +85,7 @@ static PetscErrorCode ResetAndChange(KSPType type, Mat A, Vec b, Vec x)
   PetscCall(ABVecFill(bs, 4));
   PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
   PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetTolerances(ksp, Tolerance(1e-9), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSolve(ksp, b, x));
@@ -398,6 +399,8 @@ static PetscErrorCode Options(KSPType type, Mat A, Vec b, Vec x)
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, PCNONE));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", type)); /* the view does not depend on it */
+  PetscCall(PetscOptionsSetValue(NULL, name, "0"));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_mma", type));
   PetscCall(PetscOptionsSetValue(NULL, name, "core"));
   PetscCall(KSPSetFromOptions(ksp));
@@ -461,7 +464,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_ahead {{0 3}} -ksp_tcbcgs_ahead {{0 3}}
       output_file: output/ex5.out
       test:
          suffix: host

@@ -1,4 +1,4 @@
-static char help[] = "Iterations begun before the host looks: the same bits for every number of them, as many products as PETSc's where somebody may count.\n\n";
+static char help[] = "Iterations begun before the host looks: the same bits for every number of them, and none where somebody may count.\n\n";
 
 #include "hard.h"
 
@@ -119,6 +119,118 @@ static PetscErrorCode SameBits(KSPType type, Mat A, Vec b, PCType pctype, KSPNor
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* ---- what goes with it */
+
+static PetscErrorCode TuneNormMonitor(KSP ksp, void *)
+{
+  PetscViewer           viewer;
+  PetscViewerAndFormat *vf;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_SELF, "ex7monitor.txt", &viewer));
+  PetscCall(PetscViewerAndFormatCreate(viewer, PETSC_VIEWER_DEFAULT, &vf));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscCall(KSPMonitorSet(ksp, (KSPMonitorFn *)KSPMonitorResidual, vf, (PetscCtxDestroyFn *)PetscViewerAndFormatDestroy));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TuneLateCheck(KSP ksp, void *)
+{
+  return KSPSetCheckNormIteration(ksp, 12);
+}
+
+static PetscErrorCode TuneLeast(KSP ksp, void *)
+{
+  return KSPSetMinimumIterations(ksp, 30);
+}
+
+static PetscErrorCode TuneUIRNorm(KSP ksp, void *)
+{
+  return KSPConvergedDefaultSetUIRNorm(ksp);
+}
+
+static PetscErrorCode TuneSkip(KSP ksp, void *)
+{
+  PetscFunctionBeginUser;
+  PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, 6));
+  PetscCall(KSPSetConvergenceTest(ksp, KSPConvergedSkip, NULL, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Tuned(KSPType type, Mat A, Vec b, PetscErrorCode (*tune)(KSP, void *), const char what[])
+{
+  Solve     s[2];
+  PetscBool same;
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    s[k] = {k ? 4 : 0, 200, tune, NULL, KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
+    PetscCall(Run(type, A, b, PCJACOBI, KSP_NORM_UNPRECONDITIONED, k ? "iterations begun ahead 4" : "fused solves 1", &s[k]));
+  }
+  PetscCall(SameSolve(&s[0], &s[1], &same));
+  if (!same) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, %s: %s, %s\n", type, what, KSPConvergedReasons[s[0].reason], same ? "the same bits" : "FAIL"));
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&s[k].x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One object, solve after solve: ended by the test, by an indefinite matrix (CG), with an error too, by the number of iterations; other settings in between */
+static PetscErrorCode Again(KSPType type, Mat A, Vec b, PetscBool indefinite)
+{
+  const PetscInt aheads[] = {3, 3, 0, 16, 2, 2};
+  KSP            ksp;
+  Mat            M;
+  Vec            x, first;
+  PetscBool      same, ok = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &M));
+  PetscCall(MatShift(M, -4.0));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(VecDuplicate(b, &first));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPSetNormType(ksp, KSP_NORM_UNPRECONDITIONED));
+  for (int k = 0; k < 6; k++) {
+    KSPConvergedReason reason;
+    PetscErrorCode     error = PETSC_SUCCESS;
+
+    PetscCall(SetAhead(ksp, type, aheads[k]));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 200));
+    PetscCall(KSPSolve(ksp, b, k ? x : first));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    if (reason < 0) ok = PETSC_FALSE;
+    if (k) {
+      PetscCall(VecEqual(first, x, &same));
+      ok = (PetscBool)(ok && same);
+    }
+    if (k == 3) PetscCall(KSPReset(ksp));
+    if (k % 2 == 0 && indefinite) {
+      PetscCall(KSPSetOperators(ksp, M, A));
+      PetscCall(KSPSetErrorIfNotConverged(ksp, (PetscBool)(k == 4)));
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      error = KSPSolve(ksp, b, x);
+      PetscCall(PetscPopErrorHandler());
+      PetscCall(KSPSetErrorIfNotConverged(ksp, PETSC_FALSE));
+      PetscCall(KSPGetConvergedReason(ksp, &reason));
+      if (k == 4 ? error != PETSC_ERR_NOT_CONVERGED : error || reason != KSP_DIVERGED_INDEFINITE_MAT) ok = PETSC_FALSE;
+    }
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, 2));
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    if (reason != KSP_DIVERGED_ITS) ok = PETSC_FALSE;
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&M));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&first));
+  if (!ok) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, solve after solve: %s\n", type, ok ? "the same bits" : "FAIL"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ---- where somebody could tell */
 
 static PetscErrorCode SumOfSolution(KSP ksp, PetscInt, PetscReal, void *ctx)
@@ -173,6 +285,51 @@ static PetscErrorCode TuneShell(KSP ksp, void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+typedef struct {
+  Mat         A;
+  PetscScalar products;
+} CountedMat;
+
+static PetscErrorCode CountedMult(Mat S, Vec x, Vec y)
+{
+  CountedMat *counted;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatShellGetContext(S, &counted));
+  counted->products += 1.0;
+  PetscCall(MatMult(counted->A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode WatchedMatrix(KSPType type, Mat A, Vec b)
+{
+  CountedMat counted[2] = {
+    {A, 0.0},
+    {A, 0.0}
+  };
+  Solve     s[2];
+  PetscBool same;
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    PetscInt m, n;
+    Mat      S;
+
+    s[k] = {k ? 4 : 0, 200, NULL, NULL, KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
+    PetscCall(MatGetLocalSize(A, &m, &n));
+    PetscCall(MatCreateShell(PETSC_COMM_SELF, m, n, m, n, &counted[k], &S));
+    PetscCall(MatShellSetOperation(S, MATOP_MULT, (PetscErrorCodeFn *)CountedMult));
+    PetscCall(Run(type, S, b, PCNONE, KSP_NORM_PRECONDITIONED, k ? "no iterations begun ahead (last: the matrix may count its products)" : "fused solves 1", &s[k]));
+    PetscCall(MatDestroy(&S));
+  }
+  PetscCall(SameSolve(&s[0], &s[1], &same));
+  same = (PetscBool)(same && counted[0].products == counted[1].products);
+  if (!same) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, the matrix may count its products: %s\n", type, same ? "PASS" : "FAIL"));
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&s[k].x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What the user's function has counted must not depend on what was asked for */
 static PetscErrorCode Watched(KSPType type, Mat A, Vec b, PetscErrorCode (*tune)(KSP, void *), const char why[])
 {
@@ -204,6 +361,13 @@ static PetscErrorCode Method(KSPType type, Mat A, Vec b, PetscInt nnorms)
   for (PCType pc : pcs) {
     for (PetscInt k = 0; k < nnorms; k++) PetscCall(SameBits(type, A, b, pc, norms[k]));
   }
+  PetscCall(Tuned(type, A, b, TuneNormMonitor, "a monitor of norms"));
+  PetscCall(Tuned(type, A, b, TuneLateCheck, "norms from iteration 12 on"));
+  PetscCall(Tuned(type, A, b, TuneLeast, "30 iterations at least"));
+  PetscCall(Tuned(type, A, b, TuneUIRNorm, "relative to the first residual"));
+  PetscCall(Tuned(type, A, b, TuneSkip, "no test"));
+  PetscCall(Again(type, A, b, (PetscBool)(nnorms == 4)));
+  PetscCall(WatchedMatrix(type, A, b));
   PetscCall(Watched(type, A, b, TuneMonitor, "a monitor may look at the solution"));
   PetscCall(Watched(type, A, b, TuneTest, "the convergence test is the user's"));
   PetscCall(Watched(type, A, b, TuneShell, "the preconditioner may count its applications"));

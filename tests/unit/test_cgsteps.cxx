@@ -228,8 +228,10 @@ TEST_P(CGSteps, EndsIterations)
   const auto project = [this](double last) {
     Values r = randomValues(n, 2);
     r.back() = last;
-    Vector z(cuda, randomValues(n, 1)), dr(cuda, r);
-    return steps->project(n, z, dr, &work, nullptr);
+    Values z = randomValues(n, 1);
+    z.back() = last > 100.0 ? -1.0 : 1.0;
+    Vector dz(cuda, z), dr(cuda, r);
+    return steps->project(n, dz, dr, &work, nullptr);
   };
 
   expectRecords([&] { return update(PETSC_FALSE, 1.0); }, PETSCTC_NORM_RR, [](const TCCGScalars &s) { return s.rr; });
@@ -237,7 +239,8 @@ TEST_P(CGSteps, EndsIterations)
   expectRecords([&] { return update(PETSC_TRUE, 1.0); }, PETSCTC_NORM_ZZ, [](const TCCGScalars &s) { return s.zz; });
   expectRecords([&] { return update(PETSC_TRUE, 1.0); }, PETSCTC_NORM_BETA, [](const TCCGScalars &s) { return s.beta; });
   expectRecords([&] { return project(1.0); }, PETSCTC_NORM_ZZ, [](const TCCGScalars &s) { return s.zz; });
-  expectRecords([&] { return project(1.0); }, PETSCTC_NORM_BETA, [](const TCCGScalars &s) { return std::fabs(s.beta); });
+  expectRecords([&] { return project(1.0); }, PETSCTC_NORM_BETA, [](const TCCGScalars &s) { return s.beta; });
+  expectRecords([&] { return project(1e4); }, PETSCTC_NORM_BETA, [](const TCCGScalars &s) { return -s.beta; }); /* z.r < 0 */
   for (double last : {NaN, Inf, -Inf}) {
     expectStopsAt([&] { return update(PETSC_FALSE, last); }, PETSCTC_NORM_RR);
     expectStopsAt([&] { return project(last); }, PETSCTC_NORM_BETA);

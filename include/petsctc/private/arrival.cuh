@@ -11,7 +11,8 @@
 */
 #pragma once
 
-/* By one thread of each of `members` blocks: is it the last? What the others have left must be read past L1 (__ldcg()) where L1 may hold older numbers */
+/* By one thread of each of `members` blocks, behind a __syncthreads() if other threads of the block have read or written what matters; another must follow before they look at what the blocks have
+   left, past L1 (__ldcg()) where L1 may hold older numbers. Is it the last? */
 __device__ __forceinline__ bool PetscTCArriveLast(unsigned *arrived, unsigned members)
 {
   unsigned before;

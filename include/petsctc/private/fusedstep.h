@@ -76,13 +76,15 @@ PETSCTC_HOST_DEVICE bool PetscTCStepStopped(const typename Step::Scalars &s)
   else return (void)s, false;
 }
 
-/* The end of an iteration that the host looks at later */
+/* The end of an iteration that the host looks at later. The comparisons are those of KSPConvergedDefault(): a bound that is NaN ends nothing */
 template <class Scalars>
 PETSCTC_HOST_DEVICE void PetscTCEndIteration(Scalars &s, PetscReal square, const PetscTCTest &test, Scalars *record)
 {
-  const PetscReal norm = PetscSqrtReal(PetscAbsReal(square));
-
   if (!record) return;
-  if (test.norm != PETSCTC_NORM_NONE && !(norm > test.above && norm < test.below)) s.stop = PETSCTC_STOP_TEST;
+  if (test.norm != PETSCTC_NORM_NONE) {
+    const PetscReal norm = PetscSqrtReal(PetscAbsReal(square));
+
+    if (PetscTCIsInfOrNan(norm) || norm <= test.above || norm >= test.below) s.stop = PETSCTC_STOP_TEST;
+  }
   *record = s;
 }

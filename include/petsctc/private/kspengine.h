@@ -41,8 +41,9 @@ struct _n_KSPTC {
   KSPTCBackend  backend;
   PetscTCStream stream;
   PetscInt      n;
-  PetscInt      lead;  /* `ahead` where that is legal, else 0 */
-  PetscInt      begun; /* iterations */
+  PetscInt      lead;      /* `ahead` where that is legal, else 0 */
+  PetscInt      begun;     /* iterations */
+  PetscBool     unsettled; /* a solve that began iterations ahead has not been waited for */
 };
 
 /* attach.cxx */

@@ -43,6 +43,7 @@ static inline PetscErrorCode KSPTCEndsIteration(KSP ksp, M *m, PetscInt it, Pets
 {
   PetscFunctionBegin;
   if (!m->lead) PetscFunctionReturn(PETSC_SUCCESS);
+  m->unsettled       = PETSC_TRUE;
   m->w->record       = &m->w->records[it % PETSCTC_RECORDS];
   m->w->record->stop = PETSCTC_STOP_UNWRITTEN;
   PetscCall(KSPTCTest(ksp, it, norm, &m->w->test));
@@ -70,6 +71,7 @@ static inline PetscErrorCode KSPTCAwaitIteration(M *m, PetscInt it)
     PetscCall((*m->steps->await)(m->w, (int)(it % PETSCTC_RECORDS)));
     m->s    = m->w->records[it % PETSCTC_RECORDS];
     written = (PetscBool)((PetscTCStop)m->s.stop != PETSCTC_STOP_UNWRITTEN);
+    if (written && m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(m->s)));
   }
   if (!written) PetscCall(KSPTCReadScalars(m));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -84,13 +86,23 @@ static inline PetscBool KSPTCStoppedWithin(const M *m)
   return (PetscBool)(stop != PETSCTC_STOP_NONE && stop != PETSCTC_STOP_TEST && stop != PETSCTC_STOP_RHO_ZERO);
 }
 
-/* The host has looked at an iteration and goes on: so must the steps */
+/* Should another iteration be begun before the host looks at iteration `it`? That one must */
 template <class M>
-static inline PetscErrorCode KSPTCCheckGoesOn(KSP ksp, const M *m)
+static inline PetscBool KSPTCBeginsMore(KSP ksp, const M *m, PetscInt it)
 {
+  return (PetscBool)(m->begun < PetscMax(it, PetscMin(it + m->lead, ksp->max_it)));
+}
+
+/* The host has looked at iteration `it`. If it goes on, so must the steps; if it ends the solve and others have been begun, the steps must have stopped before them */
+template <class M>
+static inline PetscErrorCode KSPTCCheckAgrees(KSP ksp, const M *m, PetscInt it)
+{
+  const PetscBool stopped = (PetscBool)((PetscTCStop)m->s.stop != PETSCTC_STOP_NONE);
+
   PetscFunctionBegin;
-  PetscCheck(ksp->reason || (PetscTCStop)m->s.stop == PETSCTC_STOP_NONE, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The steps stopped with code %g after iteration %" PetscInt_FMT ", where the convergence test goes on with norm %g", (double)m->s.stop,
-             ksp->its, (double)ksp->rnorm);
+  PetscCheck(stopped ? ksp->reason != KSP_CONVERGED_ITERATING : (!ksp->reason || m->begun <= it), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "After iteration %" PetscInt_FMT ", norm %g, the convergence test says %s and the steps %s (code %g): run with -ksp_%s_ahead 0", it, (double)ksp->rnorm, KSPConvergedReasons[ksp->reason], stopped ? "have stopped" : "go on",
+             (double)m->s.stop, m->name);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -101,6 +113,7 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   const KSPTCBackend b = m->backend;
 
   PetscFunctionBegin;
+  if (m->unsettled) PetscCall((*m->steps->await)(m->w, (int)(m->begun % PETSCTC_RECORDS))); /* iterations in vain must not take the scalars of this solve for theirs */
   m->steps = M::table(b);
   m->w     = &m->work[b];
   if (!m->have[b]) {
@@ -113,6 +126,8 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   m->w->record = NULL; /* of a solve that ended with an error */
   m->begun     = 0;
   PetscCall(KSPTCResetScalars(m));
+  if (m->unsettled) PetscCall(KSPTCReadScalars(m)); /* what an error has cut off, before any mark, must not leave a record later */
+  m->unsettled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -127,5 +142,6 @@ static PetscErrorCode KSPTCReleaseSteps(KSPTC tc)
     m->have[b] = PETSC_FALSE;
     if (M::table(b)) PetscCall((*M::table(b)->destroy)(&m->work[b]));
   }
+  m->unsettled = PETSC_FALSE; /* freeing device memory waits for it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

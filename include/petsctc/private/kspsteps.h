@@ -30,7 +30,7 @@ typedef enum {
 } PetscTCStop;
 
 enum {
-  PETSCTC_MAX_AHEAD = 16, /* iterations begun before the host has looked at the first of them */
+  PETSCTC_MAX_AHEAD = 16, /* iterations begun behind the one that the host looks at next */
   PETSCTC_RECORDS   = PETSCTC_MAX_AHEAD + 1
 };
 
@@ -42,7 +42,7 @@ typedef enum {
   PETSCTC_NORM_BETA /* CG: of its absolute value */
 } PetscTCNorm;
 
-/* The solve goes on while above < norm < below, which no NaN is */
+/* The solve goes on while the norm is above the one and below the other bound, and neither Inf nor NaN */
 typedef struct {
   PetscTCNorm norm;
   PetscReal   above, below;

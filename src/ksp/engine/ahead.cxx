@@ -1,10 +1,11 @@
 /*
    Iterations begun before the host has looked at the one before them (kspsteps.h: records). When that is legal, and what test goes with an iteration.
 
-   Legal is it where nobody can tell but by the clock: the steps know the convergence test, monitors print the norm and nothing else, and the preconditioner keeps no state from one application to
-   the next, so that those which come after the last iteration do no harm.
+   Legal is it where nobody can tell but by the clock and the log: the steps know the convergence test, monitors print the norm and nothing else, and matrix and preconditioner are operations that run
+   no code of the user's and keep no state from one application to the next, so that those which come after the last iteration do no harm.
 */
 #include <limits>
+#include <petsc/private/matimpl.h>
 #include <petsctc/private/kspengine.h>
 
 typedef void (*KSPTCFunction)(void);
@@ -22,18 +23,46 @@ static PetscBool KSPTCMonitorsLookAtNorms(KSP ksp)
   return PETSC_TRUE;
 }
 
+/* Does the null space have a function of the user's? */
+static PetscErrorCode KSPTCNullSpaceCalls(Mat A, PetscBool *calls)
+{
+  MatNullSpace nullsp, transposed;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetNullSpace(A, &nullsp));
+  PetscCall(MatGetTransposeNullSpace(A, &transposed));
+  *calls = (PetscBool)((nullsp && nullsp->remove) || (transposed && transposed->remove));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCPlainOperators(KSP ksp, PetscBool *matrix, PetscBool *pc)
+{
+  Mat       A;
+  PetscBool calls = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, pc, PCNONE, PCJACOBI, PCPBJACOBI, PCVPBJACOBI, PCILU, PCICC, PCLU, PCCHOLESKY, PCSOR, ""));
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, matrix, "seqaijtc", "mpiaijtc", MATSEQAIJ, MATMPIAIJ, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, MATSEQBAIJ, MATMPIBAIJ, MATSEQSBAIJ, MATMPISBAIJ, MATSEQDENSE, MATMPIDENSE, MATSEQDENSECUDA,
+                                      MATMPIDENSECUDA, ""));
+  PetscCall(KSPTCNullSpaceCalls(A, &calls));
+  if (calls) *matrix = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Sets `why` where the host must look at every iteration before the next begins */
 PetscErrorCode KSPTCAheadLegal(KSP ksp, KSPTC tc, const char **why)
 {
-  PetscBool plain;
+  PetscBool matrix, pc;
 
   PetscFunctionBegin;
   *why = NULL;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, &plain, PCNONE, PCJACOBI, PCPBJACOBI, PCVPBJACOBI, PCILU, PCICC, PCLU, PCCHOLESKY, PCSOR, PCEISENSTAT, ""));
+  PetscCall(KSPTCPlainOperators(ksp, &matrix, &pc));
   if (!tc->ahead) *why = "not asked for";
   else if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
   else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
-  else if (!plain) *why = "the preconditioner may count its applications";
+  else if (!matrix) *why = "the matrix may count its products";
+  else if (!pc) *why = "the preconditioner may count its applications";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -190,7 +190,7 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
 {
   PetscFunctionBegin;
-  while (bcgs->begun < PetscMax(i + 1, PetscMin(i + 1 + bcgs->lead, ksp->max_it))) PetscCall(TCBCGSBegin(ksp, bcgs, bcgs->begun));
+  while (KSPTCBeginsMore(ksp, bcgs, i + 1)) PetscCall(TCBCGSBegin(ksp, bcgs, bcgs->begun));
   PetscCall(KSPTCAwaitIteration(bcgs, i + 1));
   if (KSPTCStoppedWithin(bcgs)) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
@@ -204,7 +204,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
   PetscCall(TCBCGSLog(ksp, i + 1, bcgs->dp, bcgs->dp));
   PetscCall((*ksp->converged)(ksp, i + 1, bcgs->dp, &ksp->reason, ksp->cnvP));
   if (!ksp->reason && bcgs->s.rho == 0.0) PetscCall(TCBCGSBreakdown(ksp, "KSPSolve breakdown due to zero inner product", "Breakdown due to zero rho inner product"));
-  PetscCall(KSPTCCheckGoesOn(ksp, bcgs));
+  PetscCall(KSPTCCheckAgrees(ksp, bcgs, i + 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -268,8 +268,8 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
    application of the matrix and of the preconditioner may have run and been logged.
 
    With `-ksp_tcbcgs_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
-   a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, and the
-   common preconditioners that are one fixed operation; `-ksp_view` says so otherwise.
+   a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
+   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not.
 
    Sums are added in a fixed order: two runs give the same bits.
 

@@ -293,7 +293,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  while (cg->begun < PetscMax(i + 1, PetscMin(i + 1 + cg->lead, ksp->max_it))) PetscCall(TCCGBegin(ksp, cg, cg->begun));
+  while (KSPTCBeginsMore(ksp, cg, i + 1)) PetscCall(TCCGBegin(ksp, cg, cg->begun));
   PetscCall(KSPTCAwaitIteration(cg, i + 1));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
@@ -308,7 +308,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   PetscCall(KSPLogResidualHistory(ksp, dp));
   PetscCall(KSPMonitor(ksp, i + 1, dp));
   PetscCall((*ksp->converged)(ksp, i + 1, dp, &ksp->reason, ksp->cnvP));
-  PetscCall(KSPTCCheckGoesOn(ksp, cg));
+  PetscCall(KSPTCCheckAgrees(ksp, cg, i + 1));
   if (!ksp->reason) PetscCall(TCCGNext(ksp, cg, i, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -430,8 +430,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    application of the matrix and of the preconditioner may have run and been logged.
 
    With `-ksp_tccg_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
-   a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, and the
-   common preconditioners that are one fixed operation; `-ksp_view` says so otherwise.
+   a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
+   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not.
 
    Sums are added in a fixed order: two runs give the same bits.
 
