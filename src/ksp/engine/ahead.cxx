@@ -56,10 +56,10 @@ PetscErrorCode KSPTCAheadLegal(KSP ksp, KSPTC tc, const char **why)
   PetscBool matrix, pc;
 
   PetscFunctionBegin;
-  *why = NULL;
+  *why = tc->ahead ? NULL : "not asked for";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCPlainOperators(ksp, &matrix, &pc));
-  if (!tc->ahead) *why = "not asked for";
-  else if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
+  if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
   else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
   else if (!matrix) *why = "the matrix may count its products";
   else if (!pc) *why = "the preconditioner may count its applications";
