@@ -1,6 +1,7 @@
 static char help[] = "Iterations begun before the host looks: the same bits for every number of them, and none where somebody may count.\n\n";
 
 #include "hard.h"
+#include "../viewtext.h"
 
 typedef struct {
   PetscInt ahead, max_it;
@@ -28,20 +29,10 @@ static PetscErrorCode SetAhead(KSP ksp, KSPType type, PetscInt ahead)
 /* What a view of the solver says contains this text */
 static PetscErrorCode Views(KSP ksp, const char text[], PetscBool *found)
 {
-  char        buffer[4000], *at;
-  PetscViewer viewer;
-  FILE       *file;
-  size_t      n;
+  char buffer[4000], *at;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_SELF, "ex7.txt", &viewer));
-  PetscCall(KSPView(ksp, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  file = fopen("ex7.txt", "r");
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "ex7.txt");
-  n         = fread(buffer, 1, sizeof(buffer) - 1, file);
-  buffer[n] = 0;
-  fclose(file);
+  PetscCall(ViewText((PetscObject)ksp, PETSC_VIEWER_DEFAULT, "ex7.txt", buffer, sizeof(buffer)));
   PetscCall(PetscStrstr(buffer, text, &at));
   *found = at ? PETSC_TRUE : PETSC_FALSE;
   if (!at) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  no \"%s\" in\n%s", text, buffer));

@@ -1,6 +1,7 @@
 static char help[] = "Options, information and errors of MATAIJTC: what a view and MatAIJTCGetInfo() say, wrong settings, other types, and that a matrix works after an error.\n\n";
 
 #include "check.h"
+#include "../viewtext.h"
 #include <petsctc.h>
 
 enum {
@@ -54,21 +55,10 @@ static PetscErrorCode CheckLayout(Mat A, PetscInt long_row, PetscInt short_row, 
 /* What MatView() writes in this format contains this text, or does not */
 static PetscErrorCode CheckView(Mat A, PetscViewerFormat format, const char text[], PetscBool there)
 {
-  PetscViewer viewer;
-  char        buffer[20000] = "", *found;
-  FILE       *f;
-  size_t      n;
+  char buffer[20000], *found;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_SELF, "ex9.txt", &viewer));
-  PetscCall(PetscViewerPushFormat(viewer, format));
-  PetscCall(MatView(A, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  f = fopen("ex9.txt", "r");
-  PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "ex9.txt");
-  n         = fread(buffer, 1, sizeof(buffer) - 1, f);
-  buffer[n] = 0;
-  fclose(f);
+  PetscCall(ViewText((PetscObject)A, format, "ex9.txt", buffer, sizeof(buffer)));
   PetscCall(PetscStrstr(buffer, text, &found));
   PetscCall(Check((PetscBool)((found != NULL) == there), "view %s \"%s\":\n%s", there ? "without" : "with", text, buffer));
   PetscFunctionReturn(PETSC_SUCCESS);
