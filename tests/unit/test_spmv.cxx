@@ -5,6 +5,7 @@
    order can do. Sums of small integers are exact in any order and must agree to the last bit.
 */
 #include "layouts.h"
+#include <map>
 #include <memory>
 #include <set>
 
@@ -30,15 +31,13 @@ public:
   /* z <- A x or y + A x; in_place: z is y. z starts as NaN */
   Vector Mult(const Vector &x, const Vector *y = nullptr, bool in_place = false)
   {
-    const bool         cuda = layout.cuda;
-    Array<PetscScalar> dx(cuda, x), dy(cuda, y ? *y : Vector()), dz(cuda, Vector(layout.m, NAN));
-    PetscScalar       *py = y ? (PetscScalar *)dy : nullptr, *pz = in_place ? (PetscScalar *)dy : (PetscScalar *)dz;
+    PetscScalar *px = Load(x_, x), *py = y ? Load(y_, *y) : nullptr, *pz = in_place ? py : Load(z_, Vector(layout.m, NAN));
 
-    if (!cuda) { EXPECT_EQ(AIJTCLayoutMult_Host(&layout, tensor_, dx, py, pz, nullptr), PETSC_SUCCESS); }
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_Host(&layout, tensor_, px, py, pz, nullptr), PETSC_SUCCESS); }
 #if PETSCTC_HAVE_CUDA
-    if (cuda) { EXPECT_EQ(AIJTCLayoutMult_CUDA(&layout, tensor_, dx, py, pz, nullptr), PETSC_SUCCESS); }
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMult_CUDA(&layout, tensor_, px, py, pz, nullptr), PETSC_SUCCESS); }
 #endif
-    return in_place ? dy.Values() : dz.Values();
+    return in_place ? y_->Values() : z_->Values();
   }
 
   /* `length` products, all asked for before the first is waited for; length is even */
@@ -57,7 +56,25 @@ public:
   }
 
 private:
+  using Place = std::unique_ptr<Array<PetscScalar>>;
+
+  /* An array with these values, allocated once: an allocation on a device costs more than a product */
+  PetscScalar *Load(Place &place, const Vector &values) const
+  {
+    if (!place) place.reset(new Array<PetscScalar>(layout.cuda, values));
+    else if (!values.empty()) {
+      const size_t bytes = values.size() * sizeof(PetscScalar);
+
+#if PETSCTC_HAVE_CUDA
+      if (layout.cuda) { EXPECT_EQ(cudaMemcpy(*place, values.data(), bytes, cudaMemcpyHostToDevice), cudaSuccess); }
+#endif
+      if (!layout.cuda) memcpy(*place, values.data(), bytes);
+    }
+    return *place;
+  }
+
   PetscBool tensor_;
+  Place     x_, y_, z_;
 };
 
 void ExpectRow(const Csr &A, const Vector &x, const Vector *y, const Vector &z, PetscInt r)
@@ -77,11 +94,24 @@ void ExpectProduct(const Csr &A, const Vector &x, const Vector *y, const Vector 
   for (PetscInt r = 0; r < A.m && !::testing::Test::HasFatalFailure(); r++) ExpectRow(A, x, y, z, r);
 }
 
+void SkipUnlessUsable(Backend backend)
+{
+  ::SkipUnlessUsable(backend != Backend::Host, backend == Backend::Tensor || backend == Backend::UploadedTensor);
+}
+
 class Spmv : public ::testing::TestWithParam<Backend> {
 protected:
-  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor || GetParam() == Backend::UploadedTensor); }
+  void SetUp() override { SkipUnlessUsable(GetParam()); }
+};
 
-  /* Runs check(matrix, parameters) for every pattern and choice of parameters, the compressions and kinds of values taking turns, until one fails */
+/* All matrices and parameters, dealt to parts of equal work, so that processes can share them. No common divisor with the numbers of compressions and kinds of values: every part has all of them */
+constexpr int Parts = 3;
+
+class SpmvAll : public ::testing::TestWithParam<std::tuple<Backend, int>> {
+protected:
+  void SetUp() override { SkipUnlessUsable(backend); }
+
+  /* Runs check(matrix, parameters) for the part's share of every pattern and choice of parameters, the compressions and kinds of values taking turns, until one fails */
   template <class Check>
   void ForAllMatrices(Check check)
   {
@@ -90,16 +120,17 @@ protected:
 
     for (const Pattern &pattern : Patterns()) {
       SCOPED_TRACE(pattern.name);
-      Csr A = pattern.make();
+      const Csr made = pattern.make();
 
+      values_.clear();
       for (AIJTCParams params : ParamsToTry()) {
         const ValueKind kind = kinds[turn % kinds.size()];
+        const bool      mine = (int)(turn % Parts) == part;
 
-        params          = WithBlockSize(params, A);
         params.compress = Compressions()[turn++ % 4];
+        if (!mine) continue;
         SCOPED_TRACE(Describe(params) + ", " + Describe(kind));
-        SetValues(A, kind);
-        check(A, params);
+        check(WithValues(made, kind), WithBlockSize(params, made));
         if (HasFailure()) return;
       }
     }
@@ -108,14 +139,29 @@ protected:
   void ForAllLayouts(Check check)
   {
     ForAllMatrices([&](const Csr &A, const AIJTCParams &params) {
-      Product product(GetParam(), A, params);
+      Product product(backend, A, params);
 
       check(A, product);
     });
   }
+
+  /* The matrix with values of another kind; made once for all parameters */
+  const Csr &WithValues(const Csr &A, ValueKind kind)
+  {
+    const auto [it, missing] = values_.try_emplace(kind, A);
+
+    if (missing) SetValues(it->second, kind);
+    return it->second;
+  }
+
+  const Backend backend = std::get<0>(GetParam());
+  const int     part    = std::get<1>(GetParam());
+
+private:
+  std::map<ValueKind, Csr> values_; /* of the pattern whose turn it is */
 };
 
-TEST_P(Spmv, Product)
+TEST_P(SpmvAll, Product)
 {
   ForAllLayouts([](const Csr &A, Product &product) {
     const Vector x = RandomVector(A.n, 1);
@@ -124,7 +170,7 @@ TEST_P(Spmv, Product)
   });
 }
 
-TEST_P(Spmv, ProductAddedToAVector)
+TEST_P(SpmvAll, ProductAddedToAVector)
 {
   ForAllLayouts([](const Csr &A, Product &product) {
     const Vector x = RandomVector(A.n, 1), y = RandomVector(A.m, 2);
@@ -136,7 +182,7 @@ TEST_P(Spmv, ProductAddedToAVector)
 }
 
 /* The forms are lossless and keep the order of summation */
-TEST_P(Spmv, SameBitsForEveryCompression)
+TEST_P(SpmvAll, SameBitsForEveryCompression)
 {
   ForAllMatrices([this](const Csr &A, AIJTCParams params) {
     const Vector x = RandomVector(A.n, 6), y = RandomVector(A.m, 7);
@@ -145,7 +191,7 @@ TEST_P(Spmv, SameBitsForEveryCompression)
     for (AIJTCCompress compress : Compressions()) {
       SCOPED_TRACE((int)compress);
       params.compress = compress;
-      Product      product(GetParam(), A, params);
+      Product      product(backend, A, params);
       const Vector z = product.Mult(x, &y);
 
       if (compress == AIJTC_COMPRESS_OFF) expected = z;
@@ -155,7 +201,7 @@ TEST_P(Spmv, SameBitsForEveryCompression)
 }
 
 /* Values and vectors of small integers: every order of summation is exact */
-TEST_P(Spmv, IntegersAreExact)
+TEST_P(SpmvAll, IntegersAreExact)
 {
   ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
     Csr    B = A;
@@ -167,11 +213,11 @@ TEST_P(Spmv, IntegersAreExact)
     expected = y;
     for (PetscInt r = 0; r < A.m; r++)
       for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) expected[r] += B.a[e] * x[A.j[e]];
-    EXPECT_EQ(Product(GetParam(), B, params).Mult(x, &y), expected);
+    EXPECT_EQ(Product(backend, B, params).Mult(x, &y), expected);
   });
 }
 
-TEST_P(Spmv, InfAndNanInXReachOnlyRowsWithTheEntry)
+TEST_P(SpmvAll, InfAndNanInXReachOnlyRowsWithTheEntry)
 {
   ForAllLayouts([](const Csr &A, Product &product) {
     if (A.n == 0) return;
@@ -227,7 +273,7 @@ TEST_P(Spmv, HolesReadNothing)
   }
 }
 
-TEST_P(Spmv, InfInTheMatrixReachesOnlyItsRow)
+TEST_P(SpmvAll, InfInTheMatrixReachesOnlyItsRow)
 {
   ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
     if (A.j.empty()) return;
@@ -237,7 +283,7 @@ TEST_P(Spmv, InfInTheMatrixReachesOnlyItsRow)
     Csr          B        = A;
 
     B.a[e]         = INFINITY;
-    const Vector z = Product(GetParam(), B, params).Mult(x);
+    const Vector z = Product(backend, B, params).Mult(x);
     for (PetscInt r = 0; r < A.m; r++) {
       if (r == infected) ASSERT_FALSE(std::isfinite(z[r]));
       else ASSERT_NO_FATAL_FAILURE(ExpectRow(B, x, nullptr, z, r));
@@ -246,11 +292,11 @@ TEST_P(Spmv, InfInTheMatrixReachesOnlyItsRow)
 }
 
 /* Products behind one another, each of the vector that the one before it makes: launches that overlap must not see what a vector was before. What grows beyond the range of numbers is Inf or NaN in both */
-TEST_P(Spmv, ChainsGiveTheBitsOfSingleProducts)
+TEST_P(SpmvAll, ChainsGiveTheBitsOfSingleProducts)
 {
   ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
     if (A.m != A.n) return;
-    Product product(GetParam(), A, params);
+    Product product(backend, A, params);
     Vector  x = RandomVector(A.n, 8);
 
     const Vector chained = product.Chain(x, 24);
@@ -280,7 +326,7 @@ TEST_P(Spmv, PlanesOneAfterTheOther)
   EXPECT_EQ(product.Mult(x), expected);
 }
 
-TEST_P(Spmv, SameBitsEveryTime)
+TEST_P(SpmvAll, SameBitsEveryTime)
 {
   ForAllLayouts([](const Csr &A, Product &product) {
     const Vector x     = RandomVector(A.n, 6);
@@ -323,33 +369,37 @@ private:
 };
 
 /* Whatever the new values are: a refresh that fits gives the new product and, if a fresh build chooses the same forms, its bytes; one that does not fit could not have been right */
-TEST_P(Spmv, RefreshGivesTheFreshLayoutOrDoesNotFit)
+TEST_P(SpmvAll, RefreshGivesTheFreshLayoutOrDoesNotFit)
 {
   ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
     const Vector x = RandomVector(A.n, 5);
 
+    std::unique_ptr<Product> product;
+
     for (ValueKind kind : {ValueKind::Random, ValueKind::Floats, ValueKind::ByOffset, ValueKind::Same}) {
       SCOPED_TRACE(std::string("refreshed with ") + Describe(kind));
-      Product product(GetParam(), A, params);
-      Csr     B = A;
+      const Csr &B = WithValues(A, kind);
 
-      SetValues(B, kind);
-      const bool fits = product.Refresh(B);
-      ASSERT_TRUE(fits || params.compress & AIJTC_COMPRESS_VALUE);
-      if (!fits) continue;
-      ASSERT_NO_FATAL_FAILURE(ExpectProduct(B, x, nullptr, product.Mult(x)));
-      const Product fresh(GetParam(), B, params);
-      const Copy    one(product), other(fresh);
-      if (one.Forms() == other.Forms() && one.Pattern() == other.Pattern() && one.layout->ndict == 0 && other.layout->ndict == 0) ExpectSameLayout(*other.layout, *one.layout);
+      if (!product) product.reset(new Product(backend, A, params));
+      if (!product->Refresh(B)) {
+        ASSERT_TRUE(params.compress & AIJTC_COMPRESS_VALUE);
+        product.reset(); /* its values are undefined now */
+        continue;
+      }
+      ASSERT_NO_FATAL_FAILURE(ExpectProduct(B, x, nullptr, product->Mult(x)));
+      const Product fresh(backend, B, params);
+      if (product->layout.ndict || fresh.layout.ndict) continue;
+      const Copy one(*product), other(fresh);
+      if (one.Forms() == other.Forms() && one.Pattern() == other.Pattern()) ExpectSameLayout(*other.layout, *one.layout);
     }
   });
 }
 
-TEST_P(Spmv, RefreshWithItsOwnValuesFits)
+TEST_P(SpmvAll, RefreshWithItsOwnValuesFits)
 {
   ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
-    Product       product(GetParam(), A, params);
-    const Product fresh(GetParam(), A, params);
+    Product       product(backend, A, params);
+    const Product fresh(backend, A, params);
 
     ASSERT_TRUE(product.Refresh(A));
     const Copy one(product), other(fresh);
@@ -442,14 +492,17 @@ TEST_P(Spmv, RefreshChangesOneValue)
   }
 }
 
-std::string NameOf(const ::testing::TestParamInfo<Backend> &info)
+std::string NameOf(Backend backend)
 {
   static const char *const name[] = {"host", "core", "tensor", "uploaded_core", "uploaded_tensor"};
 
-  return name[(int)info.param];
+  return name[(int)backend];
 }
 
-INSTANTIATE_TEST_SUITE_P(, Spmv, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor, Backend::UploadedCore, Backend::UploadedTensor), NameOf);
+const auto Backends = ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor, Backend::UploadedCore, Backend::UploadedTensor);
+
+INSTANTIATE_TEST_SUITE_P(, Spmv, Backends, [](const auto &info) { return NameOf(info.param); });
+INSTANTIATE_TEST_SUITE_P(, SpmvAll, ::testing::Combine(Backends, ::testing::Range(0, Parts)), [](const auto &info) { return NameOf(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)); });
 
 #if PETSCTC_HAVE_CUDA
 /* More bytes than any device holds: PETSc's memory error, nothing allocated, and the device works on */
