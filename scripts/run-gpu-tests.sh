@@ -3,6 +3,8 @@
 #   run-gpu-tests.sh [sanity|tests|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match
 # Each section takes less than 10 minutes. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
 # section; the end of the output tells everything: what failed with its last lines, the table of times, the count.
+# Where there are several GPUs (of CUDA_VISIBLE_DEVICES, if it is set), tests are spread over them and the sanitizer's steps run side by side, one a GPU;
+# the benchmarks are alone on the first one.
 set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${OUT:-./results}")
@@ -23,57 +25,110 @@ if [ -f "$bundle/mpi.tar.xz" ] && { [ -n "$(missing)" ] || ! mpiexec -n 1 true >
   tar -C "$work/mpi" -xJf "$bundle/mpi.tar.xz"
   export OPAL_PREFIX=$work/mpi PATH=$work/mpi/bin:$PATH LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$work/mpi/lib/needed
 fi
-export MPIEXEC="mpiexec --oversubscribe"
-gpu=0
-nvidia-smi -L 2>/dev/null | grep -q '^GPU ' && gpu=1
+gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU ')
+gpu=$((gpus > 0))
+mapfile -t devices < <(seq 0 $((gpus - 1)))
+if [ $gpu = 1 ] && [ -n "${CUDA_VISIBLE_DEVICES:-}" ]; then
+  IFS=, read -ra devices <<<"$CUDA_VISIBLE_DEVICES"
+  gpus=${#devices[@]}
+fi
+least() { printf '%s\n' "$@" | sort -n | head -1; }
 cores=$(env -u OMP_NUM_THREADS nproc) # nproc heeds OMP_NUM_THREADS
-jobs=$((cores < 16 ? cores : 16))
+jobs=$(least "$cores" 16)
+# Processes on one GPU take turns: more of them only slow each other down
+harness_jobs=$(least "$cores" $((4 * gpus)))
+acceptance_jobs=$jobs
+[ "$gpus" -le 1 ] || acceptance_jobs=$(least "$cores" $((6 * gpus)))
 
-# step NAME LIMIT COMMAND...: runs it within LIMIT seconds; exit status 77 is a skip. Its output goes to the section's log.
-passed=0 skipped=0 failed=0
-failures=()
-step() {
-  local name=$1 limit=$2 start=$SECONDS status=0
-  [[ $name =~ ${STEPS:-.} ]] || return 0
-  shift 2
-  printf '\n=== %s: %s\n' "$section" "$name" >>"$log"
+# Each call of mpiexec sees one GPU, by turns: as many as this file is long
+mpiexec=mpiexec
+if [ "$gpus" -gt 1 ]; then
+  mpiexec=$work/mpiexec
+  cat >"$mpiexec" <<END
+#!/usr/bin/env bash
+devices=(${devices[*]})
+exec 9>>"$work/turns"
+flock 9
+turn=\$(wc -c <"$work/turns")
+printf . >&9
+exec 9>&-
+CUDA_VISIBLE_DEVICES=\${devices[turn % $gpus]} exec "$(command -v mpiexec)" "\$@"
+END
+  chmod +x "$mpiexec"
+fi
+export MPIEXEC="$mpiexec --oversubscribe"
+on_gpu() { # TURN COMMAND...: it sees the GPU whose turn it is
+  if [ "$gpus" -gt 1 ]; then
+    CUDA_VISIBLE_DEVICES=${devices[$1 % gpus]} "${@:2}"
+  else
+    "${@:2}"
+  fi
+}
+
+# within LIMIT COMMAND...: ends all its processes after LIMIT seconds, with exit status 137
+within() {
+  local limit=$1 status=0
   (
     trap - EXIT
-    "$@"
-  ) >"$work/step.log" 2>&1 &
+    "${@:2}"
+  ) &
   local pid=$!
-  # The limit: a watcher ends the step's processes, all children of that shell
+  # The limit: a watcher ends the command's processes, all children of that shell
   (
     trap - EXIT
     for ((i = 0; i < limit; i++)); do
       sleep 1
       kill -0 $pid 2>/dev/null || exit 0
     done
-    echo "ended after its limit of $limit s" >>"$work/step.log"
     kill_tree $pid
   ) >/dev/null 2>&1 &
   local watcher=$!
   wait $pid 2>/dev/null || status=$?
   kill $watcher 2>/dev/null
   wait $watcher 2>/dev/null
-  cat "$work/step.log" >>"$log"
-  case $status in
-    0) passed=$((passed + 1)) && printf 'pass    %s: %s (%d s)\n' "$section" "$name" $((SECONDS - start)) ;;
-    77) skipped=$((skipped + 1)) && printf 'skipped %s: %s: %s\n' "$section" "$name" "$(tail -1 "$work/step.log")" ;;
-    *)
-      failed=$((failed + 1))
-      failures+=("$(printf 'FAILED  %s: %s (%d s, exit status %d)\n%s' "$section" "$name" $((SECONDS - start)) $status "$(told "$work/step.log")")")
-      printf 'FAILED  %s: %s (%d s, exit status %d)\n' "$section" "$name" $((SECONDS - start)) $status
-      ;;
-  esac
-}
-told() { # LOG: the lines that say what went wrong, and the last ones
-  { grep -m5 -E 'PETSC ERROR: [^-]|FAILED  \]|^ *not ok|FAILURE|Failure$|=+ (Invalid|Error|Uninit)|SLOWER' "$1" && tail -3 "$1" || tail -8 "$1"; } | cut -c1-160 | sed 's/^/          /'
+  [ $status != 137 ] || echo "ended after its limit of $limit s"
+  return $status
 }
 kill_tree() {
   local child
   for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do kill_tree "$child"; done
   kill -KILL "$1" 2>/dev/null
+}
+
+# step NAME LIMIT COMMAND...: runs it within LIMIT seconds; exit status 77 is a skip. Its output goes to the section's log.
+passed=0 skipped=0 failed=0
+failures=()
+step() {
+  [[ $1 =~ ${STEPS:-.} ]] || return 0
+  run_step "$work/step" "${@:2}"
+  report_step "$1" "$work/step"
+}
+run_step() { # FOLDER LIMIT COMMAND...: the output and the result stay in FOLDER, $scratch of the command
+  local start=$SECONDS status=0
+  scratch=$1
+  rm -rf "$scratch"
+  mkdir "$scratch"
+  within "${@:2}" >"$scratch/log" 2>&1 || status=$?
+  echo $status $((SECONDS - start)) >"$scratch/result"
+}
+report_step() { # NAME FOLDER
+  local name=$1 status seconds line
+  read -r status seconds <"$2/result"
+  printf '\n=== %s: %s\n' "$section" "$name" >>"$log"
+  cat "$2/log" >>"$log"
+  case $status in
+    0) passed=$((passed + 1)) && printf 'pass    %s: %s (%d s)\n' "$section" "$name" "$seconds" ;;
+    77) skipped=$((skipped + 1)) && printf 'skipped %s: %s: %s\n' "$section" "$name" "$(tail -1 "$2/log")" ;;
+    *)
+      failed=$((failed + 1))
+      line=$(printf 'FAILED  %s: %s (%d s, exit status %d)' "$section" "$name" "$seconds" "$status")
+      failures+=("$line"$'\n'"$(told "$2/log")")
+      echo "$line"
+      ;;
+  esac
+}
+told() { # LOG: the lines that say what went wrong, and the last ones
+  { grep -m5 -E 'PETSC ERROR: [^-]|FAILED  \]|^ *not ok|^did not end|FAILURE|Failure$|=+ (Invalid|Error|Uninit)|SLOWER' "$1" && tail -3 "$1" || tail -8 "$1"; } | cut -c1-160 | sed 's/^/          /'
 }
 gpu_step() {
   if [ $gpu = 1 ]; then
@@ -85,6 +140,43 @@ gpu_step() {
 no_gpu() {
   echo "no GPU"
   return 77
+}
+
+# free_gpu_step NAME LIMIT COMMAND...: a gpu_step that, where there are several GPUs, starts when one is free and has it alone; wait_steps reports
+names=() pids=()
+free_gpu_step() {
+  if [ "$gpus" -le 1 ]; then
+    gpu_step "$@"
+  elif [[ $1 =~ ${STEPS:-.} ]]; then
+    (
+      trap - EXIT
+      take_gpu
+      run_step "$work/step.${#names[@]}" "${@:2}"
+    ) &
+    names+=("$1") pids+=($!)
+  fi
+}
+take_gpu() { # until this shell ends, which knows of no other and takes its share of the cores
+  local k
+  while :; do
+    for k in "${!devices[@]}"; do
+      exec 9>"$work/gpu.$k"
+      flock -n 9 || continue
+      export CUDA_VISIBLE_DEVICES=${devices[k]}
+      jobs=$(least "$jobs" $((cores / gpus + 1)))
+      gpus=1
+      return
+    done
+    sleep 1
+  done
+}
+wait_steps() {
+  local k
+  for k in "${!names[@]}"; do
+    wait "${pids[k]}"
+    report_step "${names[k]}" "$work/step.$k"
+  done
+  names=() pids=()
 }
 
 # --- sanity
@@ -133,38 +225,63 @@ unpack_unit_tests() { [ -d "$work/unit" ] || tar -C "$work" -xJf "$bundle/unit.t
 # How GoogleTest's parameters name where a test computes
 on_tensor='*Tensor*:*/tensor*' on_core='*Core*:*/core*'
 fills_device='BuildMemory*' # runs alone
-# Shards run side by side; a skip is where nothing ran
+# Shards run side by side, spread over the GPUs; a skip is where nothing ran
 unit_test() { # PROGRAM FILTER [SHARDS [UNDER WHICH COMMAND...]]: green, and something ran
-  local program=$1 filter=$2 shards=${3:-$((jobs < 8 ? jobs : 8))} shard pid pids=() bad=0
+  local program=$1 filter=$2 shards=${3:-$(least "$jobs" 12)} shard pid pids=() bad=0
   shift $(($# < 3 ? $# : 3))
-  rm -f "$work"/gtest.*
   for ((shard = 0; shard < shards; shard++)); do
-    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard "$@" "$program" --gtest_filter="$filter" --gtest_brief=1 >"$work/gtest.$shard" 2>&1 &
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard on_gpu "$shard" "$@" "$program" --gtest_filter="$filter" --gtest_brief=1 >"$scratch/gtest.$shard" 2>&1 &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || bad=1; done
-  cat "$work"/gtest.*
+  cat "$scratch"/gtest.*
   [ $bad = 0 ] || return 1
-  grep -q '\[  PASSED  \] [1-9]' "$work"/gtest.* || return 77
+  grep -q '\[  PASSED  \] [1-9]' "$scratch"/gtest.* || return 77
 }
 has_tests() { "$1" --gtest_list_tests --gtest_filter="$2" 2>/dev/null | grep -q '^ '; }
-harness_scripts() { # PATTERN: PETSc's harness on the plugin's own tests
-  local script total=0 bad=0 tests=$work/harness
+# PETSc's harness on the plugin's own tests: ends in time to tell which ones took too long
+harness_scripts() { # LIMIT JOBS PATTERN [EXCEPT]
+  local deadline=$((SECONDS + $1)) script scripts total bad unended tests=$work/harness
   rm -rf "$tests"
-  while read -r script; do
+  mapfile -t scripts < <(grep -E "$3" "$bundle/harness/scripts.txt" | grep -Ev "${4:-^$}" | sort -t/ -k2,2 -k3,3Vr) # those of ksp and the last of mat, the longest, first
+  for script in "${scripts[@]}"; do
     mkdir -p "$tests/$(dirname "$script")"
     sed -e "s#@TESTS@#$tests#g" -e "s#@PETSC@#$PETSC_DIR#g" -e "s#@SOURCE@#$bundle/harness/source#g" -e "s#^executable='../#&#" \
       -e "s#^executable='\.\./\(.*\)'#executable='$bundle/harness/$(dirname "$script")/\1'#" "$bundle/harness/$script" >"$tests/$script"
-  done < <(grep -E "$1" "$bundle/harness/scripts.txt" | grep -Ev "${2:-^$}")
-  export PETSCMPIEXEC=$MPIEXEC
-  (cd "$tests" && find . -name 'run*.sh' -print0 | xargs -0 -P "$((jobs / 2 + 1))" -I{} bash {} -t 120 >"$work/harness.out" 2>&1)
-  total=$(grep -c '^ *ok' "$work/harness.out")
-  bad=$(grep -c '^ *not ok' "$work/harness.out")
-  grep '^ *ok.*SKIP' "$work/harness.out" | sort -u
-  grep -v '^ *ok' "$work/harness.out"
-  echo "$total ok, $bad not ok"
-  [ "$bad" = 0 ] && [ "$total" -gt 0 ]
+  done
+  cd "$tests" || return 1
+  for script in "${scripts[@]}"; do
+    while (($(jobs -rp | wc -l) >= $2)); do wait -n; done
+    harness_script "$script" "$deadline" &
+  done
+  wait
+  cat "${scripts[@]/%/.out}" >all.out
+  total=$(grep -c '^ *ok' all.out)
+  bad=$(grep -c '^ *not ok' all.out)
+  unended=$(grep -c '^did not end' all.out)
+  grep '^ *ok.*SKIP' all.out | sort -u
+  grep -v '^ *ok' all.out
+  echo "slowest of ${#scripts[@]} scripts: $(sort -rn seconds | head -5 | paste -sd, | sed 's/,/, /g')"
+  echo "$total ok, $bad not ok, $unended scripts did not end"
+  [ "$bad" = 0 ] && [ "$unended" = 0 ] && [ "$total" -gt 0 ]
 }
+harness_script() { # SCRIPT DEADLINE: its output in SCRIPT.out, a line in the file of seconds
+  local start=$SECONDS limit folder=${1%.sh} status=0
+  limit=$(least 240 $(($2 - SECONDS)))
+  if [ "$limit" -le 0 ]; then
+    echo "did not end: $1 was not started before the time was over" >"$1.out"
+    return
+  fi
+  PETSCMPIEXEC=$MPIEXEC within "$limit" bash "$1" -t 60 >"$1.out" 2>&1 || status=$?
+  echo "$((SECONDS - start)) s ${1##*/}" >>seconds
+  [ $status = 137 ] || return 0
+  { # The harness writes a file for each program before it starts it
+    echo "did not end: $1 in $((SECONDS - start)) s, at $(newest "$folder"/*.sh)"
+    tail -n 5 "$1.out" "$(newest "$folder"/*.tmp)" "$(newest "$folder"/*.err)" 2>/dev/null | sed 's/^/#   /'
+  } >"$folder.unended"
+  cat "$folder.unended" >>"$1.out"
+}
+newest() { find "$@" -prune -printf '%T@ %p\n' 2>/dev/null | sort -n | tail -1 | cut -d' ' -f2-; }
 section_tests() {
   local program
   unpack_unit_tests
@@ -177,9 +294,9 @@ section_tests() {
   for program in "$work"/unit/*; do
     has_tests "$program" "$fills_device" && gpu_step "${program##*/}, out of memory" 120 unit_test "$program" "$fills_device" 1
   done
-  PETSC_OPTIONS="$PETSC_OPTIONS -device_enable none" step "harness, host tests" 300 harness_scripts . '_cuda'
-  gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts '_cuda'
-  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts '_cuda' 'ex9_cuda' # which tests the default of that option
+  PETSC_OPTIONS="$PETSC_OPTIONS -device_enable none" step "harness, host tests" 300 harness_scripts 280 $((jobs / 2 + 1)) . '_cuda'
+  gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts 280 "$harness_jobs" '_cuda'
+  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts 280 "$harness_jobs" '_cuda' 'ex9_cuda' # which tests the default of that option
 }
 
 # --- sanitizer
@@ -193,12 +310,12 @@ own_kernels='RowsKernel|TilesKernel|SumsKernel|ColumnsKernel|DiagonalKernel|RowP
 sanitized_solve() { # TOOL OPTIONS...
   local tool=$1 all own
   shift
-  compute-sanitizer --tool "$tool" --print-limit 1000 "$bundle/bin/solve" -laplacian 14 -ksp_max_it 6 -repeat 1 -mat_aijtc_backend cuda "$@" >"$work/sanitizer.log" 2>&1
-  grep -q 'ERROR SUMMARY\|RACECHECK SUMMARY' "$work/sanitizer.log" || { tail -20 "$work/sanitizer.log" && return 1; }
-  all=$(grep -cE '^=+ +(at|in) ' "$work/sanitizer.log")
-  own=$(grep -cE "^=+ +(at|in|by|Write|Read|Kernel).*($own_kernels)" "$work/sanitizer.log")
-  grep -vE 'Host Frame|^=+$' "$work/sanitizer.log" | head -60
-  grep -E 'SUMMARY' "$work/sanitizer.log"
+  compute-sanitizer --tool "$tool" --print-limit 1000 "$bundle/bin/solve" -laplacian 14 -ksp_max_it 6 -repeat 1 -mat_aijtc_backend cuda "$@" >"$scratch/sanitizer.log" 2>&1
+  grep -q 'ERROR SUMMARY\|RACECHECK SUMMARY' "$scratch/sanitizer.log" || { tail -20 "$scratch/sanitizer.log" && return 1; }
+  all=$(grep -cE '^=+ +(at|in) ' "$scratch/sanitizer.log")
+  own=$(grep -cE "^=+ +(at|in|by|Write|Read|Kernel).*($own_kernels)" "$scratch/sanitizer.log")
+  grep -vE 'Host Frame|^=+$' "$scratch/sanitizer.log" | head -60
+  grep -E 'SUMMARY' "$scratch/sanitizer.log"
   echo "$all places reported, $own in the plugin's kernels"
   [ "$own" = 0 ]
 }
@@ -211,15 +328,16 @@ section_sanitizer() {
       continue
     fi
     for program in "$work"/unit/*; do
-      has_tests "$program" "$on_tensor:Build.*" && gpu_step "$tool ${program##*/}" 200 sanitized_unit_test $tool "$program"
+      has_tests "$program" "$on_tensor:Build.*" && free_gpu_step "$tool ${program##*/}" 200 sanitized_unit_test $tool "$program"
     done
-    gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi
-    gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -mat_aijtc_mma core
+    free_gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi
+    free_gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -mat_aijtc_mma core
   done
+  wait_steps
 }
 
 # --- acceptance
-ab() { python3 "$here/ab.py" --petsc "$PETSC_DIR" --tree "$here/tests" --jobs "$jobs" "$@"; }
+ab() { python3 "$here/ab.py" --petsc "$PETSC_DIR" --tree "$here/tests" --jobs "$acceptance_jobs" "$@"; }
 section_acceptance() {
   here=$bundle/acceptance
   plugin_options="-dll_append $PETSCTC_LIB -petsctc_summary"
