@@ -60,7 +60,7 @@ PetscErrorCode SetStreamSizes(AIJTCLayout *layout, const StreamCounts &counts)
   layout->nvalue       = (PetscCount)counts.total.value * AIJTC_UNIT;
   layout->ndict        = counts.ndict;
   layout->exact_always = counts.inexact ? PETSC_FALSE : PETSC_TRUE;
-  layout->stride       = layout->nconsecutive ? counts.stride : 0;
+  layout->stride       = counts.stride;
   if (!layout->ndict) layout->dict = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -137,7 +137,7 @@ struct StreamCounts {
   int     ndict;
   int     inexact; /* a slice has a form that does not hold any value */
   int     mixed;   /* a slice has constant slots and others */
-  int32_t stride;  /* as in AIJTCLayout, if there are slices of consecutive rows */
+  int32_t stride;  /* as in AIJTCLayout */
 };
 
 /* What the steps count on the device; zero at the start */

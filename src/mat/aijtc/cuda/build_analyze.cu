@@ -28,6 +28,7 @@ namespace
 {
 /* ---- the dictionary */
 
+/* Others may set it at the same time, all by atomicExch() */
 __device__ __forceinline__ bool Overflown(const DictTable &table)
 {
   return *static_cast<const volatile int *>(&table.overflow) != 0;
@@ -69,7 +70,7 @@ __device__ void InsertValues(const SliceRows<R> &rows, const PetscScalar *a, Dic
 {
   if (Overflown(block)) return;
   if (Overflown(all)) {
-    block.overflow = 1;
+    atomicExch(&block.overflow, 1);
     return;
   }
 #pragma unroll
@@ -329,7 +330,10 @@ __global__ void __launch_bounds__(THREADS)
   unsigned long long stored = 0;
 
   if (compress & AIJTC_COMPRESS_VALUE) ClearTable(block);
-  if (blockIdx.x == 0 && threadIdx.x == 0) found.counts->inexact = found.counts->mixed = 0; /* for the next kernel */
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    found.counts->inexact = found.counts->mixed = 0; /* for the next kernel */
+    if (!origin.nconsecutive) found.counts->stride = 0;
+  }
   for (PetscInt q = begin + (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES; q < end; q += (PetscInt)gridDim.x * warps) {
     AIJTCSlice   slice = origin(q);
     Profile      profile;
