@@ -93,13 +93,14 @@ static PetscErrorCode CountCoordinates(Mat A, const Pattern *p, PetscInt *n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Values from the memory of a vector of this type: NULL, of the host; else, with -vec_type cuda, of the device */
+/* device: from the memory of a vector that with -vec_type cuda is the device's; a MATAIJ, the reference, takes values of the host only */
 static PetscErrorCode SetCoordinateValues(Mat A, const Pattern *p, PetscBool device, PetscInt seed, InsertMode mode)
 {
   Vec                v;
   PetscInt           n;
   const PetscScalar *a;
   PetscMemType       memtype;
+  PetscBool          plain;
 
   PetscFunctionBeginUser;
   PetscCall(CountCoordinates(A, p, &n));
@@ -109,9 +110,12 @@ static PetscErrorCode SetCoordinateValues(Mat A, const Pattern *p, PetscBool dev
   if (device) PetscCall(VecSetFromOptions(v));
   PetscCall(VecFill(v, seed));
   if (device) PetscCall(VecScale(v, 2.0)); /* computed there, if it is the device */
-  PetscCall(VecGetArrayReadAndMemType(v, &a, &memtype));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, &plain, MATSEQAIJ, MATMPIAIJ, ""));
+  if (plain) PetscCall(VecGetArrayRead(v, &a));
+  else PetscCall(VecGetArrayReadAndMemType(v, &a, &memtype));
   PetscCall(MatSetValuesCOO(A, a, mode));
-  PetscCall(VecRestoreArrayReadAndMemType(v, &a));
+  if (plain) PetscCall(VecRestoreArrayRead(v, &a));
+  else PetscCall(VecRestoreArrayReadAndMemType(v, &a));
   PetscCall(VecDestroy(&v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -320,6 +320,13 @@ Values WithGaps(PetscInt rows, PetscCount stride, PetscInt columns, unsigned see
   return all;
 }
 
+/* The layout as one whose rows share their offsets or do not: X is gathered by columns or by rows */
+AIJTCLayout Declared(AIJTCLayout layout, bool common)
+{
+  layout.common = (PetscBool)common;
+  return layout;
+}
+
 void CheckColumns(const Csr &A, const AIJTCLayout &layout, bool cuda, PetscInt columns, const std::string &what)
 {
   const PetscCount   xstride = A.n + 3, zstride = A.m + 5;
@@ -349,8 +356,10 @@ TEST_P(Operations, ColumnsOfEveryForm)
       OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
 
       columns = columns % 17 + 1; /* all groups and remainders in turn */
-      CheckColumns(A, owned.layout, cuda, columns, std::string(Describe(kind)) + ", " + Describe(params) + ", " + std::to_string(columns) + " columns");
-      if (HasFatalFailure()) return;
+      for (bool common : {false, true}) {
+        CheckColumns(A, Declared(owned.layout, common), cuda, columns, std::string(Describe(kind)) + ", " + Describe(params) + ", " + std::to_string(columns) + (common ? " columns by columns" : " columns by rows"));
+        if (HasFatalFailure()) return;
+      }
     }
   }
 }
@@ -366,9 +375,13 @@ TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
   const Values       x = WithGaps(A.n, A.n, columns, 23);
   Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD)), one(cuda, Values(A.m * columns, GUARD));
 
-  LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, A.n, Z, A.m, nullptr);
   for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * A.n, nullptr, one + c * A.m, nullptr);
-  EXPECT_EQ(Z.Values(), one.Values());
+  for (bool common : {false, true}) {
+    const AIJTCLayout layout = Declared(owned.layout, common);
+
+    LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
+    EXPECT_EQ(Z.Values(), one.Values()) << "by " << (common ? "columns" : "rows");
+  }
 }
 
 /* An Inf or NaN in one column of X reaches the rows that have the entry, in that column of Z */
@@ -386,10 +399,14 @@ TEST_P(Operations, NotFiniteStaysInItsColumn)
   x[bad * A.n + at] = NAN;
   for (PetscInt r = 0; r < A.m; r++) reached[r] = std::find(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1], at) != A.j.begin() + A.i[r + 1];
   Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD));
-  LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, A.n, Z, A.m, nullptr);
-  const Values z = Z.Values();
-  for (PetscInt c = 0; c < columns; c++) {
-    for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(std::isnan(z[c * A.m + r]), c == bad && reached[r]) << "column " << c << ", row " << r;
+  for (bool common : {false, true}) {
+    const AIJTCLayout layout = Declared(owned.layout, common);
+
+    LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
+    const Values z = Z.Values();
+    for (PetscInt c = 0; c < columns; c++) {
+      for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(std::isnan(z[c * A.m + r]), c == bad && reached[r]) << "column " << c << ", row " << r << (common ? ", by columns" : ", by rows");
+    }
   }
 }
 

@@ -305,25 +305,37 @@ TEST_P(SpmvAll, ChainsGiveTheBitsOfSingleProducts)
   });
 }
 
-/* Large enough for slices to be taken plane by plane, the last planes incomplete. Integers: exact in any order */
-TEST_P(Spmv, PlanesOneAfterTheOther)
+/* Rows of `offsets` and integers: exact in any order, plane by plane, the last planes incomplete, or in runs. value(row, column) */
+template <class Value>
+void ExpectExact(Backend backend, const std::vector<PetscInt> &offsets, bool common, AIJTCCompress compress, Value value)
 {
-  Csr         A      = Banded(600100, 600100, {-20000, 0, 20000});
-  AIJTCParams params = WithBlockSize(ParamsToTry().front(), A);
+  Csr         A      = Banded(600100, 600100, offsets);
+  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, compress, 4096};
   Vector      x(A.n), expected(A.m, 0.0);
 
-  params.rrows     = 1;
-  params.short_max = params.long_min = 128;
-  for (PetscInt r = 0; r < A.m; r++)
-    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = A.j[e] == r ? 3.0 : -1.0;
   for (PetscInt c = 0; c < A.n; c++) x[c] = (double)(c % 23) - 11.0;
-  for (PetscInt r = 0; r < A.m; r++)
-    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) expected[r] += A.a[e] * x[A.j[e]];
-  Product product(GetParam(), A, params);
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) {
+      A.a[e] = value(r, A.j[e]);
+      expected[r] += A.a[e] * x[A.j[e]];
+    }
+  }
+  Product product(backend, A, params);
 
+  product.layout.common = (PetscBool)common;
   ASSERT_EQ(product.layout.stride, 20000);
-  ASSERT_LT(product.layout.nvalue, product.layout.nnz);
+  ASSERT_EQ(product.layout.nvalue < product.layout.nnz, common);
   EXPECT_EQ(product.Mult(x), expected);
+}
+
+TEST_P(Spmv, PlanesOneAfterTheOther)
+{
+  ExpectExact(GetParam(), {-20000, 0, 20000}, true, AIJTC_COMPRESS_BOTH, [](PetscInt r, PetscInt c) { return r == c ? 3.0 : -1.0; });
+}
+
+TEST_P(Spmv, SlicesInRuns)
+{
+  ExpectExact(GetParam(), {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, [](PetscInt r, PetscInt c) { return (double)((3 * r + c) % 17 - 8); });
 }
 
 TEST_P(SpmvAll, SameBitsEveryTime)

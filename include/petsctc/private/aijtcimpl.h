@@ -62,7 +62,6 @@ typedef struct {
   PetscObjectState nonzerostate, state;
   PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
   AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
-  PetscBool        common;      /* its rows share their offsets, by which its parameters were chosen */
   PetscInt         builds, refreshes;
 
   AIJTCDotWork dots; /* what MatAIJTCMultDot() works with on a device; it goes with the layout */

@@ -133,7 +133,8 @@ typedef struct {
 
   PetscInt     nslices[AIJTC_KINDS];
   PetscInt     nconsecutive;     /* of the ROWS slices, those of consecutive rows */
-  PetscInt     stride;           /* the largest |base| of the ROWS slice nconsecutive / 2, if that is one of consecutive rows without deltas, else 0: slices so many rows apart read the same x */
+  PetscBool    common;           /* set by whoever has asked AIJTCProbe(), behind the build: rows share their offsets. Products take slices in another order; nothing in the layout depends on it */
+  PetscInt     stride;           /* the largest |column - ref| of the ROWS slice nconsecutive / 2, if that is one of consecutive rows and the pattern is compressed, else 0: how far rows reach */
   AIJTCSlice  *slice;            /* [sum of nslices] */
   PetscCount   npattern, nvalue; /* bytes of the streams */
   uint8_t     *pattern, *value;

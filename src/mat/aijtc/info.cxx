@@ -77,7 +77,7 @@ static PetscErrorCode MatAIJTCAddInfo(const MatAIJTCClass *c, const Mat_AIJTC *t
     info->rows_per_lane  = l->params.rrows;
     info->tile_groups    = l->params.rtile;
     info->block_size     = l->params.bs;
-    info->common_offsets = tc->common;
+    info->common_offsets = l->common;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -95,6 +95,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
   const PetscInt    *i, *j;
   const PetscScalar *a;
   PetscInt           bs, longest;
+  PetscBool          common;
   AIJTCParams        params;
   cudaStream_t       stream;
   PetscErrorCode     ierr;
@@ -104,9 +105,10 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
   PetscCall(MatAIJTCGetDeviceValues(A, &a));
   PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, &bs, &tc->common, &longest, stream));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, tc->common, longest, &params));
-  ierr = AIJTCLayoutBuild_CUDA(A->rmap->n, A->cmap->n, i, j, a, &params, &tc->layout, stream);
+  PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, &bs, &common, &longest, stream));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, common, longest, &params));
+  ierr              = AIJTCLayoutBuild_CUDA(A->rmap->n, A->cmap->n, i, j, a, &params, &tc->layout, stream);
+  tc->layout.common = common;
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(ierr);
@@ -119,16 +121,17 @@ static PetscErrorCode MatAIJTCBuildLayout_Host(Mat A, Mat_AIJTC *tc, PetscCount 
   const PetscInt    *i, *j;
   const PetscScalar *a;
   PetscInt           m, bs, longest;
-  PetscBool          done;
+  PetscBool          done, common;
   AIJTCParams        params;
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(MatSeqAIJGetArrayRead(A, &a));
-  PetscCall(AIJTCProbe_Host(m, i, j, &bs, &tc->common, &longest, NULL));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, tc->common, longest, &params));
-  ierr = AIJTCLayoutBuild_Host(m, A->cmap->n, i, j, a, &params, &tc->layout, NULL);
+  PetscCall(AIJTCProbe_Host(m, i, j, &bs, &common, &longest, NULL));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, common, longest, &params));
+  ierr              = AIJTCLayoutBuild_Host(m, A->cmap->n, i, j, a, &params, &tc->layout, NULL);
+  tc->layout.common = common;
   PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(ierr);

@@ -172,6 +172,37 @@ static PetscErrorCode MatAIJTCPhaseEnd(Mat C, MatAIJTCPhase *phase)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatAIJTCSyncHost(Mat A)
+{
+  const PetscScalar *v;
+
+  PetscFunctionBegin;
+  if (!A || A->offloadmask != PETSC_OFFLOAD_GPU) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetArrayRead(A, &v));
+  PetscCall(MatSeqAIJRestoreArrayRead(A, &v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+   Brings operands to the host whose values only the device has. AIJCUSPARSE's first triple product of sequential matrices is garbage otherwise; parallel ones on the host read the blocks' arrays as they
+   are (algorithms scalable, allatonce, allatonce_merged)
+*/
+static PetscErrorCode MatAIJTCSyncOperands(const MatAIJTCPhase *phase)
+{
+  const bool triple = phase->type == MATPRODUCT_PtAP || phase->type == MATPRODUCT_RARt || phase->type == MATPRODUCT_ABC;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 3; k++) {
+    const MatAIJTCClass *c    = phase->scope.c[k];
+    Mat                  b[2] = {phase->scope.A[k], NULL};
+
+    if (!c || !c->cuda || !(c->mpi ? phase->product->host : triple)) continue;
+    if (c->mpi) PetscCall(MatAIJTCGetBlocks(phase->scope.A[k], b));
+    for (Mat B : b) PetscCall(MatAIJTCSyncHost(B));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Both phases before the numeric one once more, if PETSc keeps a copy of what A was then. In scope */
 static PetscErrorCode MatAIJTCCopyAgain(Mat C, MatAIJTCPhase *phase)
 {
@@ -197,6 +228,7 @@ static PetscErrorCode MatAIJTCCallNumeric(Mat C, MatAIJTCPhase *phase)
 {
   PetscFunctionBegin;
   PetscCall(MatAIJTCCopyAgain(C, phase));
+  if (phase->product->host) PetscCall(MatAIJTCSyncOperands(phase));
   C->ops->productnumeric = phase->product->numeric;
   PetscCall((*phase->product->numeric)(C));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -225,28 +257,6 @@ static PetscErrorCode MatProductNumeric_AIJTC(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* AIJCUSPARSE's first triple product is garbage if only the device has an operand's values: bring them to the host */
-static PetscErrorCode MatAIJTCSyncOperands(const Mat_Product *p, const MatAIJTCScope *scope)
-{
-  PetscFunctionBegin;
-#if PETSCTC_HAVE_CUDA
-  if (p->type != MATPRODUCT_PtAP && p->type != MATPRODUCT_RARt && p->type != MATPRODUCT_ABC) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int k = 0; k < 3; k++) {
-    Mat                  A = scope->A[k];
-    const MatAIJTCClass *c = scope->c[k];
-    const PetscScalar   *v;
-
-    if (!c || !c->cuda || c->mpi || A->offloadmask != PETSC_OFFLOAD_GPU) continue;
-    PetscCall(MatSeqAIJGetArrayRead(A, &v));
-    PetscCall(MatSeqAIJRestoreArrayRead(A, &v));
-  }
-#else
-  (void)p;
-  (void)scope;
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MatProductSymbolic_AIJTC(Mat C)
 {
   MatAIJTCPhase        phase;
@@ -255,7 +265,7 @@ static PetscErrorCode MatProductSymbolic_AIJTC(Mat C)
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
-  PetscCall(MatAIJTCSyncOperands(C->product, &phase.scope));
+  PetscCall(MatAIJTCSyncOperands(&phase));
   PetscCall(PetscObjectTypeCompare((PetscObject)C, MATSEQDENSE, &phase.product->hostdense));
   first                    = phase.scope.c[0];
   C->ops->productsymbolic  = phase.product->symbolic;

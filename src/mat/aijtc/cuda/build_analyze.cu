@@ -163,7 +163,7 @@ struct SliceOrigin {
 /* What a walk over a slice finds */
 struct Profile {
   int32_t  slots = 0;
-  int32_t  low = 0, high = 0; /* the first and the last base (merged order) */
+  int32_t  low = 0, high = 0; /* the least and the largest offset, if the pattern is compressed */
   uint32_t spread    = 0;     /* the largest delta (CSR order) */
   int32_t  values    = 0;     /* values stored if the slice is not FORM_CONST, without holes */
   int32_t  constants = 0;     /* constant slots if it is not */
@@ -239,6 +239,8 @@ __device__ void WalkCSR(const SliceRows<R> &rows, const Csr &A, bool columns, bo
       least          = __reduce_min_sync(ALL_LANES, least);
       most           = __reduce_max_sync(ALL_LANES, most);
       profile.spread = max(profile.spread, (uint32_t)most - (uint32_t)least);
+      profile.low    = t ? min(profile.low, least) : least;
+      profile.high   = t ? max(profile.high, most) : most;
     }
     if (values && profile.uniform) {
       bool complete;

@@ -23,10 +23,10 @@ static inline LayoutView AIJTCLayoutView(const AIJTCLayout &A)
 /*
    Launches a kernel of a product so that it may start while the kernel before it in the stream ends (programmatic dependent launch, compute capability 9.0 and newer): it reads the matrix at once and
    waits with WaitForLaunchBefore() for the vectors. This hides the launch, 2 to 3 us of a product that takes as long. Builds and refreshes end with SettleLayout(), so no product reads a matrix
-   that is still being written.
+   that is still being written. shared: AIJTCDotBytes().
 */
 template <class... Parameters, class... Arguments>
-PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks, cudaStream_t stream, Arguments... arguments)
+PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks, unsigned warps, size_t shared, cudaStream_t stream, Arguments... arguments)
 {
   static int          major  = -1;
   cudaLaunchConfig_t  config = {};
@@ -42,7 +42,8 @@ PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks,
   attribute.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   config.gridDim                                       = blocks;
-  config.blockDim                                      = AIJTC_LANES * AIJTC_WARPS;
+  config.blockDim                                      = AIJTC_LANES * warps;
+  config.dynamicSmemBytes                              = shared;
   config.stream                                        = stream;
   config.attrs                                         = &attribute;
   config.numAttrs                                      = major >= 9 ? 1 : 0;

@@ -19,8 +19,8 @@
 #include <petsctc/private/aijtclayout.h>
 #include <petsctc/private/arrival.cuh>
 
-constexpr int AIJTC_WARPS     = 4; /* of a block */
-constexpr int AIJTC_DOT_GROUP = AIJTC_LANES * AIJTC_WARPS;
+constexpr int AIJTC_WARPS     = 4;                         /* of a block, but for those that take runs of slices (mult_rows.cu) */
+constexpr int AIJTC_DOT_GROUP = AIJTC_LANES * AIJTC_WARPS; /* no block has fewer threads */
 
 /* w NULL: no dot products */
 struct DotView {
@@ -31,7 +31,14 @@ struct DotView {
   unsigned           first, blocks; /* number of this launch's first block; blocks of all launches */
 };
 
+/* Dynamic shared memory of a block */
+inline size_t AIJTCDotBytes(const DotView &dots, unsigned warps)
+{
+  return dots.w ? 2 * sizeof(PetscScalar) * AIJTC_LANES * warps : 0;
+}
+
 /* A thread's sums stay in shared memory while it works on slices: registers are what limits a product */
+template <int WARPS = AIJTC_WARPS>
 class RowDots {
 public:
   __device__ __forceinline__ explicit RowDots(const DotView &dots) : dots_(dots)
@@ -50,7 +57,7 @@ public:
   /* By all threads of the block, after their last add() */
   __device__ __forceinline__ void finish()
   {
-    __shared__ PetscScalar sum[2 * AIJTC_WARPS];
+    __shared__ PetscScalar sum[2 * WARPS];
     __shared__ bool        last;
 
     if (!dots_.w) return;
@@ -65,7 +72,7 @@ public:
     if (threadIdx.x < members) gather(dots.partial + 2 * (size_t)(group * AIJTC_DOT_GROUP + threadIdx.x));
     if (!leave(dots.partial + 2 * ((size_t)dots.blocks + group), dots.arrived, groups, sum, &last)) return;
     wz_ = zz_ = 0.0;
-    for (unsigned g = threadIdx.x; g < groups; g += AIJTC_DOT_GROUP) gather(dots.partial + 2 * ((size_t)dots.blocks + g));
+    for (unsigned g = threadIdx.x; g < groups; g += AIJTC_LANES * WARPS) gather(dots.partial + 2 * ((size_t)dots.blocks + g));
     fold(sum);
     if (threadIdx.x == 0) {
       dots.result[0] = wz_;
@@ -76,9 +83,9 @@ public:
 private:
   __device__ __forceinline__ PetscScalar &own(int k) const
   {
-    __shared__ PetscScalar sums[2][AIJTC_DOT_GROUP];
+    extern __shared__ PetscScalar sums[]; /* AIJTCDotBytes(): nothing is taken from L1 where there are no dot products */
 
-    return sums[k][threadIdx.x];
+    return sums[AIJTC_LANES * WARPS * k + threadIdx.x];
   }
   __device__ __forceinline__ void gather(const PetscScalar *from)
   {
@@ -96,17 +103,17 @@ private:
     }
     __syncthreads(); /* whoever reads sum[] of the fold before is done */
     if (threadIdx.x % AIJTC_LANES == 0) {
-      sum[threadIdx.x / AIJTC_LANES]               = wz_;
-      sum[AIJTC_WARPS + threadIdx.x / AIJTC_LANES] = zz_;
+      sum[threadIdx.x / AIJTC_LANES]         = wz_;
+      sum[WARPS + threadIdx.x / AIJTC_LANES] = zz_;
     }
     __syncthreads();
     if (threadIdx.x) return;
     wz_ = sum[0];
-    zz_ = sum[AIJTC_WARPS];
+    zz_ = sum[WARPS];
 #pragma unroll
-    for (int warp = 1; warp < AIJTC_WARPS; warp++) {
+    for (int warp = 1; warp < WARPS; warp++) {
       wz_ += sum[warp];
-      zz_ += sum[AIJTC_WARPS + warp];
+      zz_ += sum[WARPS + warp];
     }
   }
 

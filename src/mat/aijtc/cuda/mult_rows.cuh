@@ -27,8 +27,8 @@ struct RowSums {
   }
 };
 
-template <int R>
-__device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
+template <int R, class Dots>
+__device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
   const SliceView s = LoadSlice<R>(A, slice, A.bs);
   RowSums<R>      sums;

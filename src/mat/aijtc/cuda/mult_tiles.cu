@@ -24,7 +24,7 @@ template <int R>
 constexpr int TileBatch = R == 4 ? 2 : 8;
 
 template <class Sums, int R>
-__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
+__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
 {
   const SliceView s   = LoadSlice<R>(A, slice, 1);
   const int       row = lane < AIJTC_TILE_ROWS * R ? __ldg(A.rid + s.row + lane) : -1;
@@ -55,7 +55,7 @@ __device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, i
 
 /* pieces: all long rows are one piece, rid[s.row] being the row */
 template <class Sums>
-__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
+__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
 {
   const SliceView  s    = LoadSlice<1>(A, slice, 1);
   const Refs<1, 0> refs = {{lane}, {0}};
@@ -84,7 +84,7 @@ struct SliceCounts {
 
 /* One warp a slice; the longest slices begin first */
 template <class Sums, int R>
-__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots &dots)
+__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
 {
   const bool     piece = blockIdx.x < count.longblocks;
   const int      lane  = threadIdx.x % AIJTC_LANES;
@@ -98,7 +98,7 @@ template <class Sums, int R>
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
   TilesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  RowDots dots(w);
+  RowDots<> dots(w);
 
   LetNextLaunchStart();
   PieceOrTile<Sums, R>(A, count, partial, x, y, z, dots);
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
   MixedKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscInt m, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   const unsigned others = count.longblocks + count.tileblocks;
-  RowDots        dots(w);
+  RowDots<>      dots(w);
 
   LetNextLaunchStart();
   if (blockIdx.x < others) PieceOrTile<Sums, 1>(A, count, partial, x, y, z, dots);
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS)
   const int      lane  = threadIdx.x % AIJTC_LANES;
   const PetscInt end   = q < nlong ? __ldg(long_piece + q + 1) : 0;
   PetscScalar    total = 0.0;
-  RowDots        dots(w);
+  RowDots<>      dots(w);
 
   LetNextLaunchStart();
   for (PetscInt piece = q < nlong ? __ldg(long_piece + q) + lane : 0; piece < end; piece += AIJTC_LANES) total += partial[piece];
@@ -156,7 +156,7 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
   const SliceCounts count = CountsOf(A);
 
   PetscFunctionBegin;
-  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, stream, AIJTCLayoutView(A), count, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots)));
+  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,7 +167,7 @@ PetscErrorCode LaunchMixed(const AIJTCLayout &A, const PetscScalar x[], const Pe
   const unsigned    blocks = count.longblocks + count.tileblocks + AIJTCBlocksOf(count.rows);
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, stream, AIJTCLayoutView(A), count, A.m, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots));
+  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, A.m, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -201,7 +201,7 @@ PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscS
   PetscFunctionBegin;
   if (!AIJTCHasPieces(*layout)) PetscFunctionReturn(PETSC_SUCCESS);
   /* Not overlapping: its blocks would wait in places that those of the pieces need */
-  LongSumsKernel<<<AIJTCBlocksOf(layout->nlong), AIJTC_LANES * AIJTC_WARPS, 0, stream>>>(layout->nlong, layout->rid, layout->long_piece, layout->partial, y, z, dots);
+  LongSumsKernel<<<AIJTCBlocksOf(layout->nlong), AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream>>>(layout->nlong, layout->rid, layout->long_piece, layout->partial, y, z, dots);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,6 +1,6 @@
 /*
    Method, Memory traffic
-     spmm.cuh. Columns are taken in groups of 8, the rest in groups of 4, 2 and 1; each group is at most one launch for each kind of slices and one for the sums of long rows.
+     spmm.cuh. Columns are taken in groups of 8, the rest in groups of 4, 2 and 1; each group is at most one launch for each kind of slices, one for the sums of long rows and one that copies X row by row.
 
    Layout
      include/petsctc/private/aijtclayout.h
@@ -11,43 +11,70 @@
 
 namespace
 {
-constexpr int WARPS = 4; /* of a block */
+constexpr int WARPS  = 4; /* of a block */
+constexpr int BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
 
-inline unsigned Blocks(PetscInt slices)
+inline unsigned Blocks(PetscCount warps)
 {
-  return (unsigned)((slices - 1) / WARPS + 1);
+  return (unsigned)((warps - 1) / WARPS + 1);
 }
 
-/* The slice of this warp, -1 for none: slices first .. first + count - 1 */
-__device__ __forceinline__ PetscInt WarpSlice(PetscInt first, PetscInt count)
-{
-  const PetscInt warp = (PetscInt)blockIdx.x * WARPS + (PetscInt)threadIdx.x / AIJTC_LANES;
+/* The slices first .. first + count - 1, R row groups each, one a warp */
+template <int R>
+struct Groups {
+  PetscInt first, count;
 
-  return warp < count ? first + warp : -1;
-}
+  unsigned            blocks() const { return Blocks((PetscCount)R * count); }
+  __device__ PetscInt warp() const { return (PetscInt)(blockIdx.x * WARPS + threadIdx.x / AIJTC_LANES); }
+  __device__ bool     exists() const { return warp() < R * count; }
+  __device__ PetscInt slice() const { return first + warp() / R; }
+  __device__ int      group() const { return (int)(warp() % R); }
+};
 
 template <int R, int K>
-__global__ void __launch_bounds__(WARPS *AIJTC_LANES) RowsColumnsKernel(LayoutView A, PetscInt first, PetscInt count, int m, ColumnsView<K> X)
+__global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) ColumnsKernel(const __grid_constant__ LayoutView A, const __grid_constant__ Groups<R> groups, int m, const __grid_constant__ ColumnsView<K> X)
 {
-  const PetscInt slice = WarpSlice(first, count);
+  const int lane = threadIdx.x % AIJTC_LANES;
 
-  if (slice >= 0) RowsColumns<R, K>(A, slice, m, threadIdx.x % AIJTC_LANES, X);
+  if (!groups.exists()) return;
+  const SliceView s    = LoadSlice<R>(A, groups.slice(), A.bs);
+  const int       row  = SliceRow(A, s, AIJTC_LANES * groups.group() + lane, m);
+  const int       rest = row < 0 ? 0 : (int)(row % A.bs);
+  ColumnSums<K>   sums(X);
+
+  ForGroup<R>(s, groups.group(), lane, row - rest, rest, sums);
+  sums.store(row);
 }
 
-template <int R, int K>
-__global__ void __launch_bounds__(WARPS *AIJTC_LANES) TileColumnsKernel(LayoutView A, PetscInt first, PetscInt count, int m, ColumnsView<K> X)
+/* x: X by rows */
+template <int R, int K, AIJTCKind KIND>
+__global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) PairsKernel(const __grid_constant__ LayoutView A, const __grid_constant__ Groups<R> groups, int m, const PetscScalar *__restrict__ x, const __grid_constant__ ColumnsView<K> X)
 {
-  const PetscInt slice = WarpSlice(first, count);
+  const int lane = threadIdx.x % AIJTC_LANES;
 
-  if (slice >= 0) TileColumns<R, K>(A, slice, m, threadIdx.x % AIJTC_LANES, X);
+  if (!groups.exists()) return;
+  const SliceView   s    = LoadSlice<R>(A, groups.slice(), KIND == AIJTC_ROWS ? A.bs : 1);
+  const int         row  = SliceRow(A, s, KIND == AIJTC_ROWS ? AIJTC_LANES * groups.group() + lane : AIJTC_TILE_ROWS * groups.group() + lane / AIJTC_TILE_COLS, m);
+  const int         rest = row < 0 ? 0 : (int)(row % A.bs);
+  PairSums<K, KIND> sums(x, lane);
+
+  ForGroup<R>(s, groups.group(), lane, row - rest, KIND == AIJTC_ROWS ? rest : 0 /* a constant slot of a tile has one value */, sums);
+  sums.store(X, row);
 }
 
+/* Pieces of long rows: partial[K piece + c] */
 template <int K>
-__global__ void __launch_bounds__(WARPS *AIJTC_LANES) LongColumnsKernel(LayoutView A, PetscInt count, ColumnsView<K> X, PetscScalar *partial)
+__global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) PiecesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ Groups<1> groups, const PetscScalar *__restrict__ x, PetscScalar *__restrict__ partial)
 {
-  const PetscInt slice = WarpSlice(0, count);
+  const int lane = threadIdx.x % AIJTC_LANES;
 
-  if (slice >= 0) LongColumns<K>(A, slice, threadIdx.x % AIJTC_LANES, X, partial);
+  if (!groups.exists()) return;
+  const SliceView         s = LoadSlice<1>(A, groups.slice(), 1);
+  PairSums<K, AIJTC_LONG> sums(x, lane);
+
+  ForGroup<1>(s, 0, lane, lane, 0, sums);
+  const ScalarPair sum = sums.piece();
+  if (lane < K / 2) reinterpret_cast<ScalarPair *>(partial)[(PetscCount)(K / 2) * groups.slice() + lane] = sum;
 }
 
 /* One thread a long row and column */
@@ -62,17 +89,49 @@ __global__ void __launch_bounds__(WARPS *AIJTC_LANES) LongSumsKernel(PetscInt nl
   X.z[rid[row] + c * X.zstride] = sum;
 }
 
+/* X row by row: a thread copies a pair of columns of a row, so that a warp reads sectors and writes a run */
 template <int K>
-PetscErrorCode LongRows(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, cudaStream_t stream)
+__global__ void __launch_bounds__(WARPS *AIJTC_LANES) ByRowsKernel(PetscInt n, const PetscScalar *__restrict__ x, PetscCount xstride, ScalarPair *__restrict__ rows)
+{
+  const PetscCount thread = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x, row = thread / (K / 2), pair = thread % (K / 2);
+
+  if (row < n) rows[thread] = {x[row + 2 * pair * xstride], x[row + (2 * pair + 1) * xstride]};
+}
+
+template <int R, int K>
+PetscErrorCode ByColumns(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, cudaStream_t stream)
+{
+  const Groups<R> groups = {0, A.nslices[AIJTC_ROWS]};
+
+  PetscFunctionBegin;
+  ColumnsKernel<R, K><<<groups.blocks(), WARPS * AIJTC_LANES, 0, stream>>>(view, groups, (int)A.m, X);
+  PetscCallCUDA(cudaGetLastError());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int R, int K, AIJTCKind KIND>
+PetscErrorCode Pairs(const AIJTCLayout &A, const LayoutView &view, PetscInt first, const PetscScalar *x, const ColumnsView<K> &X, cudaStream_t stream)
+{
+  const Groups<R> groups = {first, A.nslices[KIND]};
+
+  PetscFunctionBegin;
+  if (!groups.count) PetscFunctionReturn(PETSC_SUCCESS);
+  PairsKernel<R, K, KIND><<<groups.blocks(), WARPS * AIJTC_LANES, 0, stream>>>(view, groups, (int)A.m, x, X);
+  PetscCallCUDA(cudaGetLastError());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int K>
+PetscErrorCode LongRows(const AIJTCLayout &A, const LayoutView &view, const PetscScalar *x, const ColumnsView<K> &X, cudaStream_t stream)
 {
   constexpr int        threads = WARPS * AIJTC_LANES;
-  const PetscInt       pieces  = A.nslices[AIJTC_LONG];
+  const Groups<1>      pieces  = {0, A.nslices[AIJTC_LONG]};
   Scratch<PetscScalar> partial;
 
   PetscFunctionBegin;
-  if (!pieces) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(partial.allocate((size_t)K * pieces, stream));
-  LongColumnsKernel<K><<<Blocks(pieces), threads, 0, stream>>>(view, pieces, X, partial);
+  if (!pieces.count) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(partial.allocate((size_t)K * pieces.count, stream));
+  PiecesKernel<K><<<pieces.blocks(), threads, 0, stream>>>(view, pieces, x, partial);
   PetscCallCUDA(cudaGetLastError());
   LongSumsKernel<K><<<(unsigned)(((PetscCount)K * A.nlong - 1) / threads + 1), threads, 0, stream>>>(A.nlong, A.rid, A.long_piece, partial, X);
   PetscCallCUDA(cudaGetLastError());
@@ -80,45 +139,44 @@ PetscErrorCode LongRows(const AIJTCLayout &A, const LayoutView &view, const Colu
 }
 
 template <int K>
-PetscErrorCode Tiles(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, cudaStream_t stream)
+PetscErrorCode ByRows(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, cudaStream_t stream)
 {
-  const PetscInt first = A.nslices[AIJTC_LONG], count = A.nslices[AIJTC_TILE];
+  const PetscInt       tiles = A.nslices[AIJTC_LONG], rows = tiles + A.nslices[AIJTC_TILE];
+  Scratch<PetscScalar> x;
 
   PetscFunctionBegin;
-  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  if (A.params.rtile == 1) TileColumnsKernel<1, K><<<Blocks(count), WARPS * AIJTC_LANES, 0, stream>>>(view, first, count, (int)A.m, X);
-  else TileColumnsKernel<4, K><<<Blocks(count), WARPS * AIJTC_LANES, 0, stream>>>(view, first, count, (int)A.m, X);
+  PetscCall(x.allocate((size_t)K * A.n, stream));
+  ByRowsKernel<K><<<(unsigned)((A.n * (PetscCount)(K / 2) - 1) / (WARPS * AIJTC_LANES) + 1), WARPS * AIJTC_LANES, 0, stream>>>(A.n, X.x, X.xstride, reinterpret_cast<ScalarPair *>((PetscScalar *)x));
   PetscCallCUDA(cudaGetLastError());
+  PetscCall(LongRows<K>(A, view, x, X, stream));
+  if (A.params.rtile == 1) PetscCall((Pairs<1, K, AIJTC_TILE>(A, view, tiles, x, X, stream)));
+  else PetscCall((Pairs<4, K, AIJTC_TILE>(A, view, tiles, x, X, stream)));
+  if (A.params.rrows == 1) PetscCall((Pairs<1, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
+  else if (A.params.rrows == 2) PetscCall((Pairs<2, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
+  else PetscCall((Pairs<4, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int K>
-PetscErrorCode Rows(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, cudaStream_t stream)
+PetscErrorCode Product(const AIJTCLayout &A, const ColumnsView<K> &X, cudaStream_t stream)
 {
-  const PetscInt first = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE], count = A.nslices[AIJTC_ROWS];
+  const LayoutView view = {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs};
 
   PetscFunctionBegin;
-  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  if (A.params.rrows == 1) RowsColumnsKernel<1, K><<<Blocks(count), WARPS * AIJTC_LANES, 0, stream>>>(view, first, count, (int)A.m, X);
-  else if (A.params.rrows == 2) RowsColumnsKernel<2, K><<<Blocks(count), WARPS * AIJTC_LANES, 0, stream>>>(view, first, count, (int)A.m, X);
-  else RowsColumnsKernel<4, K><<<Blocks(count), WARPS * AIJTC_LANES, 0, stream>>>(view, first, count, (int)A.m, X);
-  PetscCallCUDA(cudaGetLastError());
+  if (!A.common || A.nslices[AIJTC_ROWS] != AIJTCSlicesTotal(&A)) PetscCall(ByRows<K>(A, view, X, stream));
+  else if (A.params.rrows == 1) PetscCall((ByColumns<1, K>(A, view, X, stream)));
+  else if (A.params.rrows == 2) PetscCall((ByColumns<2, K>(A, view, X, stream)));
+  else PetscCall((ByColumns<4, K>(A, view, X, stream)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Groups of K columns while there are K left; moves x, z and the number of columns on */
 template <int K>
-PetscErrorCode Groups(const AIJTCLayout &A, PetscInt *columns, const PetscScalar **x, PetscCount xstride, PetscScalar **z, PetscCount zstride, cudaStream_t stream)
+PetscErrorCode Products(const AIJTCLayout &A, PetscInt *columns, const PetscScalar **x, PetscCount xstride, PetscScalar **z, PetscCount zstride, cudaStream_t stream)
 {
-  const LayoutView view = {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs};
-
   PetscFunctionBegin;
   for (; *columns >= K; *columns -= K) {
-    const ColumnsView<K> X = {*x, *z, xstride, zstride};
-
-    PetscCall(LongRows<K>(A, view, X, stream));
-    PetscCall(Tiles<K>(A, view, X, stream));
-    PetscCall(Rows<K>(A, view, X, stream));
+    PetscCall(Product<K>(A, {*x, *z, xstride, zstride}, stream));
     *x += K * xstride;
     *z += K * zstride;
   }
@@ -131,9 +189,9 @@ PetscErrorCode AIJTCLayoutMatMult_CUDA(const AIJTCLayout *layout, PetscInt colum
   PetscFunctionBegin;
   PetscCheck(layout->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout lives in host memory: use AIJTCLayoutMatMult_Host()");
   if (!layout->m) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(Groups<8>(*layout, &columns, &x, xstride, &z, zstride, stream));
-  PetscCall(Groups<4>(*layout, &columns, &x, xstride, &z, zstride, stream));
-  PetscCall(Groups<2>(*layout, &columns, &x, xstride, &z, zstride, stream));
-  PetscCall(Groups<1>(*layout, &columns, &x, xstride, &z, zstride, stream));
+  PetscCall(Products<8>(*layout, &columns, &x, xstride, &z, zstride, stream));
+  PetscCall(Products<4>(*layout, &columns, &x, xstride, &z, zstride, stream));
+  PetscCall(Products<2>(*layout, &columns, &x, xstride, &z, zstride, stream));
+  if (columns) PetscCall(AIJTCLayoutMult_CUDA(layout, PETSC_FALSE, x, NULL, z, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

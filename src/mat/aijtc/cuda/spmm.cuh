@@ -1,21 +1,27 @@
 /*
    Method
-     Z = A X for K columns at once, one warp a slice as in the product with a vector. An entry is decoded once, by warp-uniform branches on the slice's form, and multiplied with K gathered numbers:
-     what the forms' own code saves in a product with one vector is lost among K loads here, so one code reads all forms.
-       ROWS   a lane keeps K sums for each of its R rows and adds the entries of a row in CSR order: each column has the bits of the product with a vector
-       TILE   a lane keeps K sums for each of its R rows' quarters; the 4 lanes of a row add theirs by shuffles, and lane q of them stores the columns q, q + 4
-       LONG   a lane keeps K sums; 32 lanes add theirs by shuffles and leave K partial sums a piece, which a second kernel adds in the order of the pieces
+     Z = A X for K columns at once. A warp takes one row group of a slice: a slice of R groups has R warps, so that a lane keeps few sums and many loads can be in flight. An entry is decoded once, by
+     warp-uniform branches on the slice's form, and multiplied with K gathered numbers: what the forms' own code saves in a product with one vector is lost among K loads here, so one code reads all
+     forms. While X is on its way for one slot, the next one is decoded; what hides the rest is many warps: more slots at once mean more registers and were slower by a third.
 
-     No Tensor Core. An m8n8k4 has 8 rows, 4 columns of A and 8 of X: no part of it is wasted only where 8 rows have the same 4 columns, which needs 8 rows with one pattern. In a stencil no two
-     rows have one; rows of a node with d unknowns do, and fill d of 8. And nothing would be won: K = 8 means 16 nnz operations against 8 nnz bytes of values and 128 bytes a row, at which the
-     CUDA cores' 34 Tflop/s are more than the memory can feed.
+     How X is gathered:
+       By columns (ColumnSums), where rows share their offsets: a lane has a row, and the lanes of a warp read K runs of neighbouring numbers from X as it is.
+       By rows (PairSums), elsewhere: the columns of neighbouring rows lie anywhere, and every number gathered from column-major X would cost a sector of 32 bytes, 32 K bytes an entry from L2. So X is copied
+       row by row first: an entry's K numbers are 8 K bytes side by side, read by K / 2 lanes, a pair each. For that the lanes of a warp pass their entries on by shuffles, 64 / K entries at a time.
+
+       ROWS   a row's entries are added in CSR order: each column has the bits of the product with a vector
+       TILE   K / 2 lanes of the 4 of a row have a pair of columns each; what several lanes have of a pair is added by shuffles
+       LONG   lanes that have the same pair of columns add theirs by shuffles and leave K partial sums a piece, which a second kernel adds in the order of the pieces
+
+     No Tensor Core: docs/operations.md.
 
    Layout
-     include/petsctc/private/aijtclayout.h; X and Z by columns, so that the lanes of a warp read K runs of neighbouring numbers where their rows are neighbours
+     include/petsctc/private/aijtclayout.h; X and Z by columns; the copy of X by rows, K numbers each
 
    Memory traffic
-     The layout once for K columns, 8 K bytes a row of X (once if its reuse distance fits the caches) and of Z. 7-point 101^3, K = 8, values stored: 57 + 66 + 66 = 189 MB, 44 us at 4.3 TB/s; a
-     product with a vector reads 57 + 16.5 = 74 MB, 17 us: 2.6 products. With constant values 133 MB, 31 us, of which the matrix is 1.
+     The layout once for K columns, 8 K bytes a row of X (once if its reuse distance fits the caches) and of Z; by rows 16 K bytes a row more for the copy. 7-point 101^3, K = 8, values stored: 57 + 66 + 66 =
+     189 MB, 44 us at 4.3 TB/s; a product with a vector reads 57 + 16.5 = 74 MB, 17 us: 2.6 products. A million tetrahedra nodes, 15 million entries: 177 + 128 MB, 71 us, and 128 MB, 30 us, for the
+     copy; X from L2, 960 MB if L1 never has it, is what takes the time: 175 us at 5.5 TB/s, where column-major X would take four times as much.
 
    References
      Yang, Buluc, Owens, Design principles for sparse matrix multiplication on the GPU, Euro-Par 2018
@@ -30,6 +36,10 @@ struct ColumnsView {
   const PetscScalar *__restrict__ x;
   PetscScalar *__restrict__ z;
   PetscCount xstride, zstride;
+};
+
+struct alignas(2 * sizeof(PetscScalar)) ScalarPair {
+  PetscScalar a, b;
 };
 
 __device__ __forceinline__ uint32_t LoadDeltaOfAnyForm(const SliceView &s, int at)
@@ -59,73 +69,160 @@ __device__ __forceinline__ PetscScalar LoadValueOfAnyForm(const SliceView &s, in
   }
 }
 
-/* add(r, a, column) for every entry of this lane, slot by slot */
-template <int R, class Add>
-__device__ __forceinline__ void ForEntries(const SliceView &s, int lane, const Refs<R, 0> &refs, Add add)
+/* What a lane has of a slot and row group; column -1: no entry */
+struct Entry {
+  PetscScalar a;
+  int         column;
+};
+
+/* Of slot t, nothing behind the last one. ref, rest: the column without base and delta; the row's remainder by the period */
+template <int R>
+__device__ __forceinline__ Entry LoadEntry(const SliceView &s, int t, int group, int lane, int ref, int rest)
 {
+  const bool     full = s.form & AIJTC_FORM_FULL, spread = s.form & AIJTC_FORM_SPREAD, deltas = s.form >> AIJTC_FORM_DELTA & 3;
   const unsigned below = (1u << lane) - 1;
-  const bool     full = s.form & AIJTC_FORM_FULL, spread = s.form & AIJTC_FORM_SPREAD, constants = s.form & AIJTC_FORM_CONST;
-  const bool     deltas = s.form >> AIJTC_FORM_DELTA & 3;
+  unsigned       mask  = AIJTC_ALL_LANES;
+  Entry          entry = {0.0, -1};
 
-  for (int t = 0; t < s.slots; t++) {
-    const int2     head     = __ldg(reinterpret_cast<const int2 *>(s.slot + t));
-    const uint32_t where    = (uint32_t)head.y & ~AIJTC_SLOT_CONST;
-    const bool     constant = constants || (!deltas && ((uint32_t)head.y & AIJTC_SLOT_CONST));
-    unsigned       mask[R];
-    int            at[R], before = (int)where;
-    PetscScalar    a[R];
-    int            column[R];
+  if (t >= s.slots) return entry;
+  const int2 head  = __ldg(reinterpret_cast<const int2 *>(s.slot + t));
+  const int  where = head.y & (int)~AIJTC_SLOT_CONST;
+  int        at    = where + AIJTC_LANES * group + lane;
 
+  if (!full) {
+    mask = __ldg(s.mask + R * t + group);
+    if (!spread) {
+      at = where + __popc(mask & below);
 #pragma unroll
-    for (int r = 0; r < R; r++) {
-      mask[r] = full ? AIJTC_ALL_LANES : __ldg(s.mask + R * t + r);
-
-      const unsigned placed = spread ? AIJTC_ALL_LANES : mask[r];
-
-      at[r] = before + __popc(placed & below);
-      before += __popc(placed);
-    }
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-      if (!(mask[r] >> lane & 1)) continue;
-      if (constants) a[r] = ConstValues::load(s, t * s.period + refs.remainder(r));
-      else a[r] = LoadValueOfAnyForm(s, constant ? (int)where + refs.remainder(r) : at[r]);
-      column[r] = refs(r) + head.x + (int)LoadDeltaOfAnyForm(s, at[r]);
-    }
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-      if (mask[r] >> lane & 1) add(r, a[r], column[r]);
-    }
-  }
-}
-
-template <int R, int K>
-struct ColumnSums {
-  PetscScalar sum[R][K] = {};
-
-  __device__ __forceinline__ void add(int r, PetscScalar a, int column, const ColumnsView<K> &X)
-  {
-    PetscScalar b[K];
-
-#pragma unroll
-    for (int c = 0; c < K; c++) b[c] = __ldg(X.x + (column + c * X.xstride));
-#pragma unroll
-    for (int c = 0; c < K; c++) sum[r][c] = fma(a, b[c], sum[r][c]);
-  }
-
-  /* To all lanes of a group of `lanes` the sums of the group */
-  template <int lanes>
-  __device__ __forceinline__ void fold()
-  {
-#pragma unroll
-    for (int r = 0; r < R; r++) {
-#pragma unroll
-      for (int c = 0; c < K; c++) {
-#pragma unroll
-        for (int distance = 1; distance < lanes; distance *= 2) sum[r][c] += __shfl_xor_sync(AIJTC_ALL_LANES, sum[r][c], distance);
+      for (int r = 0; r < R - 1; r++) {
+        if (r < group) at += __popc(__ldg(s.mask + R * t + r));
       }
     }
   }
+  if (!(mask >> lane & 1)) return entry;
+  if (s.form & AIJTC_FORM_CONST) entry.a = ConstValues::load(s, t * s.period + rest);
+  else entry.a = LoadValueOfAnyForm(s, !deltas && head.y < 0 ? where + rest : at);
+  entry.column = ref + head.x + (int)LoadDeltaOfAnyForm(s, at);
+  return entry;
+}
+
+/* sums.add() for the slots of one row group. While X is on its way for one slot, the next one is decoded */
+template <int R, class Sums>
+__device__ __forceinline__ void ForGroup(const SliceView &s, int group, int lane, int ref, int rest, Sums &sums)
+{
+  Entry entry = LoadEntry<R>(s, 0, group, lane, ref, rest);
+
+  for (int t = 0; t < s.slots; t++) {
+    const Entry now = entry;
+
+    sums.request(now);
+    entry = LoadEntry<R>(s, t + 1, group, lane, ref, rest);
+    sums.add(now);
+  }
+}
+
+/* By columns: K sums of this lane's row */
+template <int K>
+class ColumnSums {
+public:
+  __device__ __forceinline__ explicit ColumnSums(const ColumnsView<K> &X) : X_(X) { }
+
+  __device__ __forceinline__ void request(const Entry &entry)
+  {
+#pragma unroll
+    for (int c = 0; c < K; c++) b_[c] = entry.column < 0 ? 0.0 : __ldg(X_.x + (entry.column + c * X_.xstride));
+  }
+  __device__ __forceinline__ void add(const Entry &entry)
+  {
+    if (entry.column < 0) return;
+#pragma unroll
+    for (int c = 0; c < K; c++) sum_[c] = fma(entry.a, b_[c], sum_[c]);
+  }
+  __device__ __forceinline__ void store(int row) const
+  {
+    if (row < 0) return;
+#pragma unroll
+    for (int c = 0; c < K; c++) X_.z[row + c * X_.zstride] = sum_[c];
+  }
+
+private:
+  const ColumnsView<K> &X_;
+  PetscScalar           sum_[K] = {}, b_[K];
+};
+
+/*
+   By rows: lane l has columns 2 (l % P) and the next, P = K / 2. In pass p it takes the entry that lane source(p) has decoded. SUMS is P where every pass is of other rows, else 1.
+   x: X by rows
+*/
+template <int K, AIJTCKind KIND>
+class PairSums {
+public:
+  static constexpr int P = K / 2, SUMS = KIND == AIJTC_ROWS ? P : 1;
+
+  __device__ __forceinline__ PairSums(const PetscScalar *x, int lane) : x_(reinterpret_cast<const ScalarPair *>(x) + lane % P), lane_(lane) { }
+
+  __device__ __forceinline__ void request(const Entry &entry)
+  {
+#pragma unroll
+    for (int p = 0; p < P; p++) {
+      const int column = __shfl_sync(AIJTC_ALL_LANES, entry.column, source(p));
+
+      on_[p] = column >= 0;
+      b_[p]  = {0.0, 0.0};
+      if (on_[p]) b_[p] = x_[(PetscCount)P * column];
+    }
+  }
+  __device__ __forceinline__ void add(const Entry &entry)
+  {
+#pragma unroll
+    for (int p = 0; p < P; p++) {
+      const PetscScalar a   = __shfl_sync(AIJTC_ALL_LANES, entry.a, source(p));
+      ScalarPair       &sum = sum_[SUMS == 1 ? 0 : p];
+
+      if (!on_[p]) continue;
+      sum.a = fma(a, b_[p].a, sum.a);
+      sum.b = fma(a, b_[p].b, sum.b);
+    }
+  }
+
+  /* Adds up what lanes have that differ in the bits from `first` to `last` of their number */
+  __device__ __forceinline__ void fold(int first, int last)
+  {
+    for (int distance = first; distance < last; distance *= 2) {
+      sum_[0].a += __shfl_xor_sync(AIJTC_ALL_LANES, sum_[0].a, distance);
+      sum_[0].b += __shfl_xor_sync(AIJTC_ALL_LANES, sum_[0].b, distance);
+    }
+  }
+
+  /* To row `row` of z, -1 for none. `row` as this lane decoded it */
+  __device__ __forceinline__ void store(const ColumnsView<K> &X, int row)
+  {
+    if (KIND == AIJTC_TILE) fold(P, AIJTC_TILE_COLS);
+#pragma unroll
+    for (int p = 0; p < SUMS; p++) {
+      const int to = __shfl_sync(AIJTC_ALL_LANES, row, source(p));
+
+      if (to < 0 || (KIND == AIJTC_TILE && lane_ % AIJTC_TILE_COLS >= P)) continue;
+      X.z[to + 2 * (lane_ % P) * X.zstride]       = sum_[p].a;
+      X.z[to + (2 * (lane_ % P) + 1) * X.zstride] = sum_[p].b;
+    }
+  }
+  __device__ __forceinline__ const ScalarPair &piece()
+  {
+    fold(P, AIJTC_LANES);
+    return sum_[0];
+  }
+
+private:
+  __device__ __forceinline__ int source(int p) const
+  {
+    return KIND == AIJTC_TILE ? lane_ / AIJTC_TILE_COLS * AIJTC_TILE_COLS + lane_ % AIJTC_TILE_COLS / P + AIJTC_TILE_COLS / P * p : lane_ / P + AIJTC_LANES / P * p;
+  }
+
+  const ScalarPair *x_;
+  int               lane_;
+  ScalarPair        sum_[SUMS] = {}, b_[P];
+  bool              on_[P];
 };
 
 /* The row of place p of a slice that has one row a place, or -1 */
@@ -134,73 +231,4 @@ __device__ __forceinline__ int SliceRow(const LayoutView &A, const SliceView &s,
   const int row = s.form & AIJTC_FORM_RID ? __ldg(A.rid + s.row + p) : s.row + p;
 
   return row < m ? row : -1;
-}
-
-/* The rows of a slice, group r of this lane at place `place(r)`. A place without row has no entries */
-template <int R, class Place>
-__device__ __forceinline__ Refs<R, 0> SliceRefs(const LayoutView &A, const SliceView &s, int m, int row[R], Place place)
-{
-  Refs<R, 0> refs;
-
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-    row[r]       = SliceRow(A, s, place(r), m);
-    refs.rest[r] = row[r] < 0 ? 0 : row[r] % A.bs;
-    refs.ref[r]  = row[r] - refs.rest[r];
-  }
-  return refs;
-}
-
-template <int R, int K>
-__device__ __forceinline__ void RowsColumns(const LayoutView &A, PetscInt slice, int m, int lane, const ColumnsView<K> &X)
-{
-  const SliceView  s = LoadSlice<R>(A, slice, A.bs);
-  int              row[R];
-  const Refs<R, 0> refs = SliceRefs<R>(A, s, m, row, [&](int r) { return AIJTC_LANES * r + lane; });
-  ColumnSums<R, K> sums;
-
-  ForEntries<R>(s, lane, refs, [&](int r, PetscScalar a, int column) { sums.add(r, a, column, X); });
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-    if (row[r] < 0) continue;
-#pragma unroll
-    for (int c = 0; c < K; c++) X.z[row[r] + c * X.zstride] = sums.sum[r][c];
-  }
-}
-
-template <int R, int K>
-__device__ __forceinline__ void TileColumns(const LayoutView &A, PetscInt slice, int m, int lane, const ColumnsView<K> &X)
-{
-  SliceView        s = LoadSlice<R>(A, slice, 1);
-  int              row[R];
-  Refs<R, 0>       refs = SliceRefs<R>(A, s, m, row, [&](int r) { return AIJTC_TILE_ROWS * r + lane / AIJTC_TILE_COLS; });
-  ColumnSums<R, K> sums;
-
-#pragma unroll
-  for (int r = 0; r < R; r++) refs.rest[r] = 0; /* a constant slot has one value */
-  ForEntries<R>(s, lane, refs, [&](int r, PetscScalar a, int column) { sums.add(r, a, column, X); });
-  sums.template fold<AIJTC_TILE_COLS>();
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-#pragma unroll
-    for (int c = 0; c < K; c++) {
-      if (row[r] >= 0 && c % AIJTC_TILE_COLS == lane % AIJTC_TILE_COLS) X.z[row[r] + c * X.zstride] = sums.sum[r][c];
-    }
-  }
-}
-
-/* A piece of a long row: partial[K piece + c] */
-template <int K>
-__device__ __forceinline__ void LongColumns(const LayoutView &A, PetscInt slice, int lane, const ColumnsView<K> &X, PetscScalar *__restrict__ partial)
-{
-  const SliceView  s    = LoadSlice<1>(A, slice, 1);
-  const Refs<1, 0> refs = {{lane}, {0}};
-  ColumnSums<1, K> sums;
-
-  ForEntries<1>(s, lane, refs, [&](int r, PetscScalar a, int column) { sums.add(r, a, column, X); });
-  sums.template fold<AIJTC_LANES>();
-#pragma unroll
-  for (int c = 0; c < K; c++) {
-    if (c == lane) partial[(PetscCount)K * slice + c] = sums.sum[0][c];
-  }
 }

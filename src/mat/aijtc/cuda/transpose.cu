@@ -133,6 +133,7 @@ PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[],
   PetscCall(AIJTCProbe_CUDA(n, ti, tj, &bs, &common, &longest, stream));
   PetscCall((*choose)(ctx, n, m, nnz, bs, common, longest, &params));
   PetscCall(AIJTCLayoutBuild_CUDA(n, m, ti, tj, ta, &params, layout, stream));
+  layout->common = common;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

@@ -92,15 +92,20 @@ PetscErrorCode AllocateStreams(AIJTCLayout *layout)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* AIJTCLayout.stride, from the pattern: bases ascend in a slice without deltas */
-PetscInt Stride(const AIJTCLayout *layout)
+/* AIJTCLayout.stride */
+PetscInt Stride(const AIJTCLayout *layout, const PetscInt i[], const PetscInt j[])
 {
-  const AIJTCSlice *slice = layout->slice + layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nconsecutive / 2;
-  const AIJTCSlot  *slot;
+  const PetscInt rows     = AIJTC_LANES * layout->params.rrows;
+  PetscInt       farthest = 0;
 
-  if (!layout->nconsecutive || !slice->slots || AIJTCFormDeltaBytes(slice->form)) return 0;
-  slot = (const AIJTCSlot *)(layout->pattern + (PetscCount)AIJTC_UNIT * slice->pattern);
-  return std::max(std::abs(slot[0].base), std::abs(slot[slice->slots - 1].base));
+  if (!layout->nconsecutive || !(layout->params.compress & AIJTC_COMPRESS_PATTERN)) return 0;
+  const AIJTCSlice *slice = layout->slice + layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nconsecutive / 2;
+  for (PetscInt r = slice->row; r < std::min(slice->row + rows, layout->m); r++) {
+    const PetscInt ref = r - r % layout->params.bs;
+
+    for (PetscInt k = i[r]; k < i[r + 1]; k++) farthest = std::max(farthest, std::abs(j[k] - ref));
+  }
+  return farthest;
 }
 
 PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
@@ -125,7 +130,7 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
     PetscCall(AIJTCSliceWritePattern(layout, s, work));
     layout->slice[s].form = form; /* with the dictionary */
   }
-  layout->stride = Stride(layout);
+  layout->stride = Stride(layout, i, j);
   PetscCall(AIJTCLayoutRefresh_Host(layout, a, &fits, nullptr));
   PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Values do not fit the forms just chosen for them");
   PetscFunctionReturn(PETSC_SUCCESS);
