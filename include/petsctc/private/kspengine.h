@@ -31,7 +31,7 @@ struct _n_KSPTC {
 
   PetscBool   fused;  /* option: fuse where legal */
   PetscBool   tensor; /* option: reductions fold on the Tensor Core */
-  PetscInt    ahead;  /* option: iterations begun before the host has looked at the one before them */
+  PetscInt    ahead;  /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
   PetscInt    nfused, nparent;
   PetscBool   last_fused;
   const char *last_why;           /* why the last solve that was not fused was not */
@@ -41,7 +41,7 @@ struct _n_KSPTC {
   KSPTCBackend  backend;
   PetscTCStream stream;
   PetscInt      n;
-  PetscInt      lead;      /* `ahead` where that is legal, else 0 */
+  PetscInt      lead;      /* iterations that may begin ahead: 0 where that is not legal */
   PetscInt      begun;     /* iterations */
   PetscBool     unsettled; /* a solve that began iterations ahead has not been waited for */
 };
@@ -56,7 +56,7 @@ PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
 PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
 
 /* ahead.cxx */
-PETSC_INTERN PetscErrorCode KSPTCAheadLegal(KSP, KSPTC, const char **);
+PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);
 
 /* step.cxx */

@@ -53,8 +53,7 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
     PetscCall((*tc->parent.solve)(ksp));
   } else {
     PetscCall(KSPTCRegisterCitation());
-    PetscCall(KSPTCAheadLegal(ksp, tc, &tc->last_why_not_ahead));
-    tc->lead = tc->last_why_not_ahead ? 0 : tc->ahead;
+    PetscCall(KSPTCSetLead(ksp, tc));
     tc->nfused++;
     petsctc_counts.fused++;
     PetscCall((*tc->solve)(ksp, tc));
@@ -110,9 +109,9 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_why) PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT " (last: %s)\n", tc->nfused, tc->nparent, tc->last_why));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
-  if (!tc->ahead || !tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_why_not_ahead) PetscCall(PetscViewerASCIIPrintf(viewer, "  no iterations begun ahead (last: %s)\n", tc->last_why_not_ahead));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "  iterations begun ahead %" PetscInt_FMT "\n", tc->ahead));
+  else if (tc->lead) PetscCall(PetscViewerASCIIPrintf(viewer, "  iterations begun ahead %" PetscInt_FMT "\n", tc->lead));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,7 +137,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
     PetscCall((*tc->release)(tc));
   }
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
-  PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them", tc->name, tc->ahead, &tc->ahead, NULL, 0, PETSCTC_MAX_AHEAD));
+  PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them, or decide", tc->name, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -173,6 +172,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", KSPTCGetSolveCounts_TC));
 
   tc->fused                = PETSC_TRUE;
+  tc->ahead                = PETSC_DECIDE;
   tc->tensor               = PETSC_TRUE;
   tc->parent               = *ksp->ops;
   ksp->ops->solve          = KSPSolve_TC;

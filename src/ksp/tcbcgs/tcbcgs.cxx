@@ -250,7 +250,7 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
 +  -ksp_type tcbcgs               - selects this type
 .  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
--  -ksp_tcbcgs_ahead <0>          - iterations begun before the host has looked at the one before them
+-  -ksp_tcbcgs_ahead <decide>     - iterations begun before the host has looked at the one before them
 
    Level: beginner
 
@@ -269,7 +269,8 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
 
    With `-ksp_tcbcgs_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
    a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
-   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not.
+   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU, for up to 1.5 million rows and
+   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, and else 0.
 
    Sums are added in a fixed order: two runs give the same bits.
 

@@ -414,7 +414,7 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 +  -ksp_type tccg                - selects this type
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
--  -ksp_tccg_ahead <0>           - iterations begun before the host has looked at the one before them
+-  -ksp_tccg_ahead <decide>      - iterations begun before the host has looked at the one before them
 
    Level: beginner
 
@@ -431,7 +431,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 
    With `-ksp_tccg_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
    a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
-   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not.
+   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU, for up to 1.5 million rows and
+   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, and else 0.
 
    Sums are added in a fixed order: two runs give the same bits.
 
