@@ -223,7 +223,7 @@ section_sanity() {
 # --- tests
 unpack_unit_tests() { [ -d "$work/unit" ] || tar -C "$work" -xJf "$bundle/unit.tar.xz"; }
 # How GoogleTest's parameters name where a test computes
-on_tensor='*Tensor*:*/tensor*' on_core='*Core*:*/core*'
+on_tensor='*Tensor*:*tensor*' on_core='*Core*:*core*'
 fills_device='BuildMemory*' # runs alone
 # Shards run side by side, spread over the GPUs; a skip is where nothing ran
 unit_test() { # PROGRAM FILTER [SHARDS [UNDER WHICH COMMAND...]]: green, and something ran
@@ -272,7 +272,7 @@ harness_script() { # SCRIPT DEADLINE: its output in SCRIPT.out, a line in the fi
     echo "did not end: $1 was not started before the time was over" >"$1.out"
     return
   fi
-  PETSCMPIEXEC=$MPIEXEC within "$limit" bash "$1" -t 60 >"$1.out" 2>&1 || status=$?
+  PETSCMPIEXEC=$MPIEXEC within "$limit" bash "$1" -t 120 >"$1.out" 2>&1 || status=$?
   echo "$((SECONDS - start)) s ${1##*/}" >>seconds
   [ $status = 137 ] || return 0
   { # The harness writes a file for each program before it starts it
@@ -306,7 +306,7 @@ sanitized_unit_test() { # TOOL PROGRAM: the program's kernels are all ours, so t
   PETSCTC_TEST_SHORT=1 unit_test "$2" "$filter" '' compute-sanitizer --tool "$1" --error-exitcode 9 --print-limit 20
 }
 # Libraries of CUDA run in a whole solve too: an error counts when its kernel is ours.
-own_kernels='RowsKernel|TilesKernel|SumsKernel|ColumnsKernel|DiagonalKernel|RowPointersKernel|NumbersKernel|PermuteKernel|aijtcbuild|PetscTC|AIJTC'
+own_kernels='RowsKernel|TilesKernel|MixedKernel|SumsKernel|ColumnsKernel|PairsKernel|PiecesKernel|DiagonalKernel|RowPointersKernel|NumbersKernel|PermuteKernel|aijtcbuild|PetscTC|AIJTC'
 sanitized_solve() { # TOOL OPTIONS...
   local tool=$1 all own
   shift

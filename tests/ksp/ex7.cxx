@@ -365,6 +365,60 @@ static PetscErrorCode Method(KSPType type, Mat A, Vec b, PetscInt nnorms)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Left open: two iterations ahead on a GPU, where they are cheap and the system is not too large; else none */
+static PetscErrorCode Decided(KSPType type, Mat A, PCType pctype, PetscBool cheap)
+{
+  KSP       ksp;
+  PC        pc;
+  Vec       x, b;
+  PetscBool device;
+  char      buffer[4000], *ahead, *two;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(PetscObjectTypeCompare((PetscObject)x, VECSEQCUDA, &device));
+  PetscCall(ABVecFill(b, 2));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, pctype));
+  PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, 2));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(ViewText((PetscObject)ksp, PETSC_VIEWER_DEFAULT, "ex7.txt", buffer, sizeof(buffer)));
+  PetscCall(PetscStrstr(buffer, "iterations begun ahead", &ahead));
+  PetscCall(PetscStrstr(buffer, "  iterations begun ahead 2\n", &two));
+  if (cheap && device ? !two : !!ahead) {
+    ABFailures++;
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, pc %s: not decided as expected\n%s", type, pctype, buffer));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Decisions(KSPType type, Mat A)
+{
+  const PetscInt n = 1500001;
+  Mat            D;
+
+  PetscFunctionBeginUser;
+  PetscCall(Decided(type, A, PCNONE, PETSC_TRUE));
+  PetscCall(Decided(type, A, PCJACOBI, PETSC_TRUE));
+  PetscCall(Decided(type, A, PCILU, PETSC_FALSE));
+  PetscCall(MatCreate(PETSC_COMM_SELF, &D));
+  PetscCall(MatSetSizes(D, n, n, n, n));
+  PetscCall(MatSetFromOptions(D));
+  PetscCall(MatSeqAIJSetPreallocation(D, 1, NULL));
+  for (PetscInt i = 0; i < n; i++) PetscCall(MatSetValue(D, i, i, 1.0 + i % 7, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(D, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(D, MAT_FINAL_ASSEMBLY));
+  PetscCall(Decided(type, D, PCNONE, PETSC_FALSE));
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A, N;
@@ -378,6 +432,8 @@ int main(int argc, char **argv)
   PetscCall(ABVecFill(b, 1));
   PetscCall(Method("tccg", A, b, 4));
   PetscCall(Method("tcbcgs", N, b, 3));
+  PetscCall(Decisions("tccg", A));
+  PetscCall(Decisions("tcbcgs", N));
   PetscCall(ABFinish());
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&N));

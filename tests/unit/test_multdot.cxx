@@ -21,8 +21,9 @@ struct Result {
 
 class ProductAndDots : public OwnedLayout {
 public:
-  ProductAndDots(Backend backend, const Csr &A, const AIJTCParams &params) : OwnedLayout(backend == Backend::Host ? Made::OnHost : Made::OnDevice, A, params), tensor_((PetscBool)(backend == Backend::Tensor))
+  ProductAndDots(Backend backend, const Csr &A, const AIJTCParams &params, bool common = false) : OwnedLayout(backend == Backend::Host ? Made::OnHost : Made::OnDevice, A, params), tensor_((PetscBool)(backend == Backend::Tensor))
   {
+    layout.common = (PetscBool)common;
     if (!layout.cuda) { EXPECT_EQ(AIJTCDotWorkCreate_Host(&layout, &work_), PETSC_SUCCESS); }
 #if PETSCTC_HAVE_CUDA
     if (layout.cuda) { EXPECT_EQ(AIJTCDotWorkCreate_CUDA(&layout, &work_), PETSC_SUCCESS); }
@@ -139,20 +140,39 @@ TEST_P(MultDot, SameBitsEveryTime)
   });
 }
 
-/* Blocks beyond one group, and groups beyond one a thread of the last block: 18,750 blocks of 4 tiles of 8 rows */
+/* Blocks beyond one group, and groups beyond one a thread of the last block: 18,750 blocks of 4 tiles of 8 rows. Rows as those of grids, or in runs */
 TEST_P(MultDot, ManyBlocks)
 {
   Csr         A      = Banded(600000, 600000, {-1, 0, 1});
   AIJTCParams params = WithBlockSize(ParamsToTry().front(), A);
 
+  SetValues(A, ValueKind::Random);
+  params.long_min = 1024;
+  params.rrows = params.rtile = 1;
   for (PetscInt short_max : {0, 128}) {
-    params.short_max = short_max;
-    params.long_min  = 1024;
-    params.rrows = params.rtile = 1;
-    SetValues(A, ValueKind::Random);
-    ProductAndDots product(GetParam(), A, params);
+    for (bool common : {false, true}) {
+      params.short_max = short_max;
+      ProductAndDots product(GetParam(), A, params, common);
 
-    ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 6));
+      ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 6));
+    }
+  }
+}
+
+/* More runs than multiprocessors, and 4 rows a lane */
+TEST_P(MultDot, ManyRuns)
+{
+  Csr         A      = Banded(1100000, 1100000, {-50, 0, 3});
+  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_PATTERN, 4096};
+
+  SetValues(A, ValueKind::Random);
+  for (PetscInt rrows : {1, 4}) {
+    params.rrows = rrows;
+    ProductAndDots product(GetParam(), A, params);
+    const Vector   x = RandomVector(A.n, 7), w = RandomVector(A.m, 8), first = product.MultDot(x, w).sums;
+
+    ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 9));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(first, product.MultDot(x, w).sums));
   }
 }
 

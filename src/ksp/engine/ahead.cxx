@@ -57,11 +57,13 @@ static PetscErrorCode KSPTCPlainOperators(KSP ksp, PetscBool *matrix, PetscBool 
 static PetscErrorCode KSPTCChooseAhead(KSP ksp, KSPTC tc, PetscInt *ahead)
 {
   constexpr PetscInt most_rows = 1500000;
+  PetscInt           rows;
   PetscBool          cheap;
 
   PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(ksp->vec_sol, &rows));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, &cheap, PCNONE, PCJACOBI, PCPBJACOBI, PCVPBJACOBI, ""));
-  *ahead = tc->backend == KSPTC_CUDA && tc->n <= most_rows && cheap ? 2 : 0;
+  *ahead = tc->backend == KSPTC_CUDA && rows <= most_rows && cheap ? 2 : 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

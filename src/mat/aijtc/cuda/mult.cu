@@ -17,6 +17,11 @@
 
 namespace
 {
+unsigned RowsBlocks(const AIJTCLayout &A)
+{
+  return AIJTCIsMixed(A) ? AIJTCBlocksOf(A.nslices[AIJTC_ROWS]) : AIJTCRowsBlocks(A);
+}
+
 PetscErrorCode Launch(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], DotView dots, const AIJTCDotWork *work, PetscTCStream stream)
 {
   PetscFunctionBegin;
@@ -46,6 +51,7 @@ PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tens
 
   PetscFunctionBegin;
   PetscCheck(work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space is not of AIJTCDotWorkCreate_CUDA()");
+  PetscCheck(work->rows == RowsBlocks(*layout), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space is for %u blocks of rows, the layout has %u: create it once the layout is complete", work->rows, RowsBlocks(*layout));
   if (!dots.blocks) PetscCallCUDA(cudaMemsetAsync(result, 0, 2 * sizeof(*result), stream));
   PetscCall(Launch(layout, tensor, x, NULL, z, dots, work, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -60,7 +66,7 @@ PetscErrorCode AIJTCDotWorkCreate_CUDA(const AIJTCLayout *layout, AIJTCDotWork *
   work->cuda  = PETSC_TRUE;
   work->tiles = AIJTCBlocksOf(layout->nslices[AIJTC_LONG]) + AIJTCBlocksOf(layout->nslices[AIJTC_TILE]);
   work->sums  = AIJTCHasPieces(*layout) ? AIJTCBlocksOf(layout->nlong) : 0;
-  work->rows  = AIJTCIsMixed(*layout) ? AIJTCBlocksOf(layout->nslices[AIJTC_ROWS]) : AIJTCRowsBlocks(*layout);
+  work->rows  = RowsBlocks(*layout);
   blocks      = work->tiles + work->sums + work->rows;
   groups      = blocks / AIJTC_DOT_GROUP + 1;
   PetscCall(aijtcbuild::DeviceMalloc(2 * ((PetscCount)blocks + groups), &work->partial));

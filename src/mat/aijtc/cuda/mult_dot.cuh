@@ -61,6 +61,7 @@ public:
     __shared__ bool        last;
 
     if (!dots_.w) return;
+    WaitForLaunchBefore(); /* a block without slices has not waited yet */
     const DotView &dots  = dots_;
     const unsigned block = dots.first + blockIdx.x, group = block / AIJTC_DOT_GROUP, groups = (dots.blocks - 1) / AIJTC_DOT_GROUP + 1;
     const unsigned members = min((unsigned)AIJTC_DOT_GROUP, dots.blocks - group * AIJTC_DOT_GROUP);
@@ -72,7 +73,8 @@ public:
     if (threadIdx.x < members) gather(dots.partial + 2 * (size_t)(group * AIJTC_DOT_GROUP + threadIdx.x));
     if (!leave(dots.partial + 2 * ((size_t)dots.blocks + group), dots.arrived, groups, sum, &last)) return;
     wz_ = zz_ = 0.0;
-    for (unsigned g = threadIdx.x; g < groups; g += AIJTC_LANES * WARPS) gather(dots.partial + 2 * ((size_t)dots.blocks + g));
+    for (unsigned g = threadIdx.x; threadIdx.x < AIJTC_DOT_GROUP && g < groups; g += AIJTC_DOT_GROUP) /* whatever kernel the last block is of */
+      gather(dots.partial + 2 * ((size_t)dots.blocks + g));
     fold(sum);
     if (threadIdx.x == 0) {
       dots.result[0] = wz_;
@@ -83,7 +85,7 @@ public:
 private:
   __device__ __forceinline__ PetscScalar &own(int k) const
   {
-    extern __shared__ PetscScalar sums[]; /* AIJTCDotBytes(): nothing is taken from L1 where there are no dot products */
+    extern __shared__ PetscScalar sums[]; /* AIJTCDotBytes(): hardly anything is taken from L1 where there are no dot products */
 
     return sums[AIJTC_LANES * WARPS * k + threadIdx.x];
   }

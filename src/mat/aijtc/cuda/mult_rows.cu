@@ -23,35 +23,39 @@ constexpr PetscInt NEAR            = 16;  /* columns are near if they are within
 constexpr PetscInt MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device */
 
 struct SliceOrder {
-  PetscInt begin, end;   /* slices */
-  unsigned warps;        /* of a block */
-  unsigned groups, deep; /* groups of `warps` slices in a plane; slices that a warp takes, a plane apart */
-
-  /* The k-th slice of this warp */
-  __device__ __forceinline__ PetscInt operator()(unsigned k) const
-  {
-    const unsigned chunk = blockIdx.x / groups, group = blockIdx.x % groups;
-
-    return begin + (PetscInt)(warps * ((chunk * deep + k) * groups + group) + threadIdx.x / AIJTC_LANES);
-  }
-  unsigned blocks() const { return ((end - begin - 1) / warps) / (groups * deep) * groups + groups; }
+  PetscInt begin, end; /* slices */
+  unsigned nblocks;
+  unsigned warps;        /* of a block: AIJTC_WARPS, or RUN_WARPS for runs */
+  unsigned groups, deep; /* groups of `warps` slices in a plane; slices that a warp takes */
 };
+
+/* The k-th slice of a warp, if it is before order.end */
+__device__ __forceinline__ PetscInt SliceOf(const SliceOrder &order, unsigned k)
+{
+  return order.begin + (PetscInt)(AIJTC_WARPS * ((blockIdx.x / order.groups * order.deep + k) * order.groups + blockIdx.x % order.groups) + threadIdx.x / AIJTC_LANES);
+}
+
+/* Where the run of a block begins */
+__device__ __forceinline__ PetscInt RunOf(const SliceOrder &order, unsigned block)
+{
+  return order.begin + (PetscInt)((PetscCount)(order.end - order.begin) * block / order.nblocks);
+}
 
 SliceOrder PlaneByPlane(SliceOrder order, PetscInt plane)
 {
-  order.groups = (unsigned)((plane + AIJTC_WARPS / 2) / AIJTC_WARPS);
-  order.deep   = PLANES;
+  order.groups  = (unsigned)((plane + AIJTC_WARPS / 2) / AIJTC_WARPS);
+  order.deep    = PLANES;
+  order.nblocks = (order.nblocks - 1) / (order.groups * order.deep) * order.groups + order.groups;
   return order;
 }
 
-/* Runs of equal length, all multiprocessors busy to the end */
+/* As many blocks as multiprocessors, or a multiple, so that all are busy to the end */
 SliceOrder InRuns(SliceOrder order)
 {
-  const unsigned wave = MULTIPROCESSORS * RUN_WARPS, slices = (unsigned)(order.end - order.begin), waves = (slices - 1) / (wave * RUN) + 1;
+  const unsigned slices = (unsigned)(order.end - order.begin), waves = (slices - 1) / (MULTIPROCESSORS * RUN_WARPS * RUN) + 1;
 
-  order.warps  = RUN_WARPS;
-  order.groups = 1;
-  order.deep   = (slices - 1) / (wave * waves) + 1;
+  order.nblocks = MULTIPROCESSORS * waves;
+  order.warps   = RUN_WARPS;
   return order;
 }
 
@@ -59,7 +63,7 @@ SliceOrder OrderOf(const AIJTCLayout &A)
 {
   const PetscInt   begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE], slices = A.nslices[AIJTC_ROWS], plane = A.stride / (AIJTC_LANES * A.params.rrows);
   const PetscInt   together    = MULTIPROCESSORS * AIJTC_WARPS * ROWS_BLOCKS; /* slices under way at once */
-  const SliceOrder order       = {begin, begin + slices, AIJTC_WARPS, AIJTCBlocksOf(slices), 1};
+  const SliceOrder order       = {begin, begin + slices, AIJTCBlocksOf(slices), AIJTC_WARPS, AIJTCBlocksOf(slices), 1};
   const bool       consecutive = A.nconsecutive == slices, large = slices >= 4 * together;
 
   if (A.common && large && consecutive && plane >= AIJTC_WARPS && A.nvalue < A.nnz) return PlaneByPlane(order, plane);
@@ -74,10 +78,16 @@ __global__ void __launch_bounds__(AIJTC_LANES *WARPS, ROWS_BLOCKS *AIJTC_WARPS /
   RowDots<WARPS> dots(w);
 
   LetNextLaunchStart();
-  for (unsigned k = 0; k < order.deep; k++) {
-    const PetscInt slice = order(k);
+  if constexpr (WARPS == RUN_WARPS) {
+    const PetscInt end = RunOf(order, blockIdx.x + 1);
 
-    if (slice < order.end) RowsSlice<R>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+    for (PetscInt slice = RunOf(order, blockIdx.x) + (PetscInt)(threadIdx.x / AIJTC_LANES); slice < end; slice += WARPS) RowsSlice<R>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+  } else {
+    for (unsigned k = 0; k < order.deep; k++) {
+      const PetscInt slice = SliceOf(order, k);
+
+      if (slice < order.end) RowsSlice<R>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+    }
   }
   dots.finish();
 }
@@ -89,14 +99,14 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
   const auto       kernel = order.warps == RUN_WARPS ? RowsKernel<R, RUN_WARPS> : RowsKernel<R, AIJTC_WARPS>;
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(kernel, order.blocks(), order.warps, AIJTCDotBytes(dots, order.warps), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(kernel, order.nblocks, order.warps, AIJTCDotBytes(dots, order.warps), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
 unsigned AIJTCRowsBlocks(const AIJTCLayout &A)
 {
-  return A.nslices[AIJTC_ROWS] ? OrderOf(A).blocks() : 0;
+  return A.nslices[AIJTC_ROWS] ? OrderOf(A).nblocks : 0;
 }
 
 PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)

@@ -19,7 +19,7 @@
      include/petsctc/private/aijtclayout.h; X and Z by columns; the copy of X by rows, K numbers each
 
    Memory traffic
-     The layout once for K columns, 8 K bytes a row of X (once if its reuse distance fits the caches) and of Z; by rows 16 K bytes a row more for the copy. 7-point 101^3, K = 8, values stored: 57 + 66 + 66 =
+     The layout once for K columns (heads and masks are read by every row group, from L1), 8 K bytes a row of X (once if its reuse distance fits the caches) and of Z; by rows 16 K bytes a row more for the copy. 7-point 101^3, K = 8, values stored: 57 + 66 + 66 =
      189 MB, 44 us at 4.3 TB/s; a product with a vector reads 57 + 16.5 = 74 MB, 17 us: 2.6 products. A million tetrahedra nodes, 15 million entries: 177 + 128 MB, 71 us, and 128 MB, 30 us, for the
      copy; X from L2, 960 MB if L1 never has it, is what takes the time: 175 us at 5.5 TB/s, where column-major X would take four times as much.
 

@@ -53,7 +53,8 @@ PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz,
   PetscCall(AIJTCCsrTranspose_Host(m, n, nnz, i, j, ti.data(), tj.data(), *perm, stream));
   PetscCall(AIJTCProbe_Host(n, ti.data(), tj.data(), &bs, &common, &longest, stream));
   PetscCall((*choose)(ctx, n, m, nnz, bs, common, longest, &params));
-  ierr = AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream);
+  ierr           = AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream);
+  layout->common = common;
   if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_Host(layout, perm);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
