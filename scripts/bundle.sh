@@ -136,7 +136,7 @@ size=$(du -sm "$folder" | cut -f1)
 echo "$folder: $size MB"
 debugging=0 # such a PETSc is larger; the archive compresses it to as little
 if grep -q '^#define PETSC_USE_DEBUG ' "$prefix/include/petscconf.h"; then debugging=1; fi
-[ "$size" -lt $((60 + 8 * with_mpi + 30 * debugging)) ] || { echo "bundle.sh: too large" >&2 && exit 1; }
+[ "$size" -lt $((64 + 8 * with_mpi + 30 * debugging)) ] || { echo "bundle.sh: too large" >&2 && exit 1; }
 if [ $archive = 1 ]; then
   tar -C "$(dirname "$folder")" -cf - "$(basename "$folder")" | xz -9 -T0 >"$folder.tar.xz"
   echo "$folder.tar.xz: $(du -m "$folder.tar.xz" | cut -f1) MB"
