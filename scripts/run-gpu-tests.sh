@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests and measures PETSc-TC on a node with a GPU, from the bundle that scripts/bundle.sh packed.
-#   run-gpu-tests.sh [sanity|tests|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match
-# Each section takes less than 10 minutes. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
+#   run-gpu-tests.sh [sanity|tests|harness|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match
+# Each section takes less than 10 minutes, harness on a single GPU up to 15. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
 # section; the end of the output tells everything: what failed with its last lines, the table of times, the count.
 # Where there are several GPUs (of CUDA_VISIBLE_DEVICES, if it is set), tests are spread over them and the sanitizer's steps run side by side, one a GPU;
 # the benchmarks are alone on the first one.
@@ -295,8 +295,14 @@ section_tests() {
     has_tests "$program" "$fills_device" && gpu_step "${program##*/}, out of memory" 120 unit_test "$program" "$fills_device" 1
   done
   PETSC_OPTIONS="$PETSC_OPTIONS -device_enable none" step "harness, host tests" 300 harness_scripts 280 $((jobs / 2 + 1)) . '_cuda'
-  gpu_step "harness, GPU tests, Tensor Core" 300 harness_scripts 280 "$harness_jobs" '_cuda'
-  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "harness, GPU tests, CUDA cores" 300 harness_scripts 280 "$harness_jobs" '_cuda' 'ex9_cuda' # which tests the default of that option
+}
+
+# --- harness: with the Tensor Core, then on CUDA cores the scripts that do not try both
+section_harness() {
+  local both
+  both=$(cd "$bundle/harness" && grep -l 'mat_aijtc_mma' $(grep '_cuda' scripts.txt) | paste -sd'|')
+  gpu_step "GPU tests, Tensor Core" 560 harness_scripts 540 "$harness_jobs" '_cuda'
+  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "GPU tests, CUDA cores" 300 harness_scripts 280 "$harness_jobs" '_cuda' "$both|ex9_cuda" # ex9 tests the default of that option
 }
 
 # --- sanitizer
@@ -400,9 +406,9 @@ section_bench() {
 }
 
 sections=("$@")
-[ $# -gt 0 ] && [ "$1" != all ] || sections=(sanity tests sanitizer acceptance bench)
+[ $# -gt 0 ] && [ "$1" != all ] || sections=(sanity tests harness sanitizer acceptance bench)
 for section in "${sections[@]}"; do
-  declare -F "section_$section" >/dev/null || { echo "no section $section: sanity tests sanitizer acceptance bench all" >&2 && exit 2; }
+  declare -F "section_$section" >/dev/null || { echo "no section $section: sanity tests harness sanitizer acceptance bench all" >&2 && exit 2; }
 done
 {
   for section in "${sections[@]}"; do
