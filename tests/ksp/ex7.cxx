@@ -343,6 +343,38 @@ static PetscErrorCode Watched(KSPType type, Mat A, Vec b, PetscErrorCode (*tune)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Jacobi's diagonal is part of the steps, PCPBJACOBI with blocks of one is not: the same numbers, solve after solve with other values */
+static PetscErrorCode Diagonal(KSPType type, Mat A, Vec b, PetscInt nnorms)
+{
+  const KSPNormType norms[] = {KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL};
+  Mat               C;
+  Vec               d;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &C));
+  PetscCall(MatCreateVecs(A, NULL, &d));
+  PetscCall(ABVecFill(d, 3));
+  PetscCall(VecAbs(d));
+  for (PetscInt i = 0; i < nnorms; i++) {
+    const KSPNormType norm = norms[i];
+    Solve             s[2];
+    PetscBool         same;
+
+    PetscCall(MatDiagonalSet(C, d, ADD_VALUES));
+    for (int k = 0; k < 2; k++) {
+      s[k] = {2, 200, NULL, NULL, KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
+      PetscCall(Run(type, C, b, k ? PCPBJACOBI : PCJACOBI, norm, k ? "iterations begun ahead 2" : "the preconditioner is part of the steps", &s[k]));
+    }
+    PetscCall(SameSolve(&s[0], &s[1], &same));
+    if (!same) ABFailures++;
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, jacobi in the steps, norm %s: %s\n", type, KSPNormTypes[norm], same ? "the same bits" : "OTHER BITS"));
+    for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&s[k].x));
+  }
+  PetscCall(VecDestroy(&d));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Method(KSPType type, Mat A, Vec b, PetscInt nnorms)
 {
   const KSPNormType norms[] = {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NONE, KSP_NORM_NATURAL};
@@ -432,6 +464,8 @@ int main(int argc, char **argv)
   PetscCall(ABVecFill(b, 1));
   PetscCall(Method("tccg", A, b, 4));
   PetscCall(Method("tcbcgs", N, b, 3));
+  PetscCall(Diagonal("tccg", A, b, 2));
+  PetscCall(Diagonal("tcbcgs", N, b, 1));
   PetscCall(Decisions("tccg", A));
   PetscCall(Decisions("tcbcgs", N));
   PetscCall(ABFinish());

@@ -254,6 +254,32 @@ TEST_P(BCGSSteps, EndsIterations)
   work.record = nullptr;
 }
 
+/* v = u d, breakdown; t = u d, stabilize: the same numbers, to the bits of vectors and sums */
+TEST_P(BCGSSteps, Scaled)
+{
+  for (PetscInt n : sizes) {
+    if (!n) continue; /* sums of nothing stop */
+    const Values u = randomValues(n, 1), d = randomValues(n, 2), q = randomValues(n, 3);
+    Values       product(n);
+    Vector       du(cuda, u), dd(cuda, d, n % 2), dq(cuda, q), v(cuda, Values(n, NaN)), t(cuda, Values(n, NaN));
+
+    for (PetscInt i = 0; i < n; i++) product[i] = u[i] * d[i];
+    Vector expected(cuda, product);
+    for (int which = 0; which < 2; which++) {
+      set(marked());
+      if (which) CALL(steps->stabilize_scaled(n, du, dd, dq, t, &work, nullptr));
+      else CALL(steps->breakdown_scaled(n, du, dd, dq, v, &work, nullptr));
+      const TCBCGSScalars s = get();
+      set(marked());
+      if (which) CALL(steps->stabilize(n, expected, dq, &work, nullptr));
+      else CALL(steps->breakdown(n, expected, dq, &work, nullptr));
+      EXPECT_TRUE(sameScalars(get(), s)) << n;
+      EXPECT_TRUE(sameBits(product, (which ? t : v).get())) << n;
+    }
+    EXPECT_TRUE(sameBits(u, du.get()) && sameBits(d, dd.get()) && sameBits(q, dq.get()));
+  }
+}
+
 TEST_P(BCGSSteps, FrozenOnceStopped)
 {
   for (PetscInt n : {(PetscInt)0, (PetscInt)5, (PetscInt)4099}) {
@@ -267,8 +293,14 @@ TEST_P(BCGSSteps, FrozenOnceStopped)
       frozen.d1            = NaN; /* its bits too */
       set(frozen);
       const std::vector<std::function<PetscErrorCode()>> all = {
-        [&] { return steps->start(n, r, rp, p, q, &work, nullptr); }, [&] { return steps->direction(n, r, q, p, &work, nullptr); }, [&] { return steps->breakdown(n, q, rp, &work, nullptr); },
-        [&] { return steps->half(n, r, q, s, &work, nullptr); },      [&] { return steps->stabilize(n, t, s, &work, nullptr); },    [&] { return steps->update(n, p, s, t, rp, x, r, &work, nullptr); },
+        [&] { return steps->start(n, r, rp, p, q, &work, nullptr); },
+        [&] { return steps->direction(n, r, q, p, &work, nullptr); },
+        [&] { return steps->breakdown(n, q, rp, &work, nullptr); },
+        [&] { return steps->half(n, r, q, s, &work, nullptr); },
+        [&] { return steps->stabilize(n, t, s, &work, nullptr); },
+        [&] { return steps->update(n, p, s, t, rp, x, r, &work, nullptr); },
+        [&] { return steps->breakdown_scaled(n, r, x, rp, q, &work, nullptr); },
+        [&] { return steps->stabilize_scaled(n, r, x, s, t, &work, nullptr); },
       };
       for (size_t k = 0; k < all.size(); ++k) {
         CALL(all[k]());

@@ -215,7 +215,31 @@ TEST_P(CGSteps, Update)
   }
 }
 
-/* An iteration ends with update, or with project where z is made for its norm */
+/* update, z = d r, project: the same numbers, to the bits of vectors and sums. z in the place of w */
+TEST_P(CGSteps, UpdateScaled)
+{
+  for (PetscInt n : sizes) {
+    const Values p = randomValues(n, 1), w = randomValues(n, 2), x = randomValues(n, 3), r = randomValues(n, 4), d = randomValues(n, 5);
+    Vector       dp(cuda, p), dw(cuda, w), dd(cuda, d), dx(cuda, x), dr(cuda, r), ex(cuda, x), er(cuda, r), original(cuda, w);
+
+    set(marked());
+    CALL(steps->update_scaled(n, dp, dw, dd, dx, dr, dw, &work, nullptr));
+    const TCCGScalars s = get();
+    set(marked());
+    CALL(steps->update(n, PETSC_FALSE, dp, original, ex, er, &work, nullptr));
+    Values z = er.get();
+    for (PetscInt i = 0; i < n; i++) z[i] *= d[i];
+    Vector ez(cuda, z);
+    CALL(steps->project(n, ez, er, &work, nullptr));
+    EXPECT_TRUE(sameScalars(get(), s)) << n;
+    EXPECT_TRUE(sameBits(ex.get(), dx.get())) << n;
+    EXPECT_TRUE(sameBits(er.get(), dr.get())) << n;
+    EXPECT_TRUE(sameBits(z, dw.get())) << n;
+    EXPECT_TRUE(sameBits(d, dd.get()) && sameBits(p, dp.get())) << n;
+  }
+}
+
+/* An iteration ends with update, or with project where z is made for its norm, or with the step that does both */
 TEST_P(CGSteps, EndsIterations)
 {
   const PetscInt n      = 4099;
@@ -234,6 +258,18 @@ TEST_P(CGSteps, EndsIterations)
     return steps->project(n, dz, dr, &work, nullptr);
   };
 
+  const auto scaled = [this](double last) {
+    Values r = randomValues(n, 4);
+    r.back() = last;
+    Values d = randomValues(n, 5);
+    d.back() = last > 100.0 ? -1.0 : 1.0;
+    Vector p(cuda, randomValues(n, 1)), w(cuda, randomValues(n, 2)), x(cuda, randomValues(n, 3)), dr(cuda, r), dd(cuda, d);
+    return steps->update_scaled(n, p, w, dd, x, dr, w, &work, nullptr);
+  };
+
+  expectRecords([&] { return scaled(1.0); }, PETSCTC_NORM_ZZ, [](const TCCGScalars &s) { return s.zz; });
+  expectRecords([&] { return scaled(1.0); }, PETSCTC_NORM_RR, [](const TCCGScalars &s) { return s.rr; });
+  expectRecords([&] { return scaled(1e4); }, PETSCTC_NORM_BETA, [](const TCCGScalars &s) { return -s.beta; });
   expectRecords([&] { return update(PETSC_FALSE, 1.0); }, PETSCTC_NORM_RR, [](const TCCGScalars &s) { return s.rr; });
   expectRecords([&] { return update(PETSC_TRUE, 1.0); }, PETSCTC_NORM_RR, [](const TCCGScalars &s) { return s.rr; });
   expectRecords([&] { return update(PETSC_TRUE, 1.0); }, PETSCTC_NORM_ZZ, [](const TCCGScalars &s) { return s.zz; });
@@ -244,6 +280,7 @@ TEST_P(CGSteps, EndsIterations)
   for (double last : {NaN, Inf, -Inf}) {
     expectStopsAt([&] { return update(PETSC_FALSE, last); }, PETSCTC_NORM_RR);
     expectStopsAt([&] { return project(last); }, PETSCTC_NORM_BETA);
+    expectStopsAt([&] { return scaled(last); }, PETSCTC_NORM_ZZ);
   }
 }
 
@@ -306,6 +343,7 @@ TEST_P(CGSteps, FrozenOnceStopped)
         [&] { return steps->curvature(n, PETSC_FALSE, p, w, &work, nullptr); },
         [&] { return steps->update(n, PETSC_TRUE, p, w, x, r, &work, nullptr); },
         [&] { return steps->update(n, PETSC_FALSE, p, w, x, r, &work, nullptr); },
+        [&] { return steps->update_scaled(n, p, w, z, x, r, w, &work, nullptr); },
       };
       for (size_t k = 0; k < all.size(); ++k) {
         CALL(all[k]());

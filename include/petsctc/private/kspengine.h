@@ -34,6 +34,7 @@ struct _n_KSPTC {
   PetscInt    ahead;  /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
   PetscInt    nfused, nparent;
   PetscBool   last_fused;
+  PetscBool   last_pc_in_steps;   /* of the last fused solve */
   const char *last_why;           /* why the last solve that was not fused was not */
   const char *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
 
@@ -54,6 +55,7 @@ PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
 /* legal.cxx */
 PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
 PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCDiagonalPC(KSP, Vec, Vec *);
 
 /* ahead.cxx */
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);

@@ -83,6 +83,8 @@ typedef struct {
   PetscErrorCode (*curvature)(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream);
   /* x <- x + a p; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
   PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
+  /* The two of an iteration with a diagonal preconditioner: x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w */
+  PetscErrorCode (*update_scaled)(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream);
   /* Brings the scalars to the host; returns when they are there */
   PetscErrorCode (*read)(const TCCGWork *work, TCCGScalars *host, PetscTCStream stream);
   /* Marks that what has been asked for so far is what await() of the same number, 0 <= number < PETSCTC_RECORDS, waits for */
@@ -132,6 +134,9 @@ typedef struct {
   PetscErrorCode (*half)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
   /* ts <- t.s, tt <- t.t; stop <- D2_ZERO if tt == 0; else omega <- ts/tt */
   PetscErrorCode (*stabilize)(PetscInt n, const PetscScalar t[], const PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
+  /* The two with a diagonal preconditioner from the left: v <- d u, breakdown; t <- d u, stabilize */
+  PetscErrorCode (*breakdown_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
+  PetscErrorCode (*stabilize_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar s[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
   /* x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*read)(const TCBCGSWork *work, TCBCGSScalars *host, PetscTCStream stream);

@@ -54,6 +54,7 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
   } else {
     PetscCall(KSPTCRegisterCitation());
     PetscCall(KSPTCSetLead(ksp, tc));
+    tc->last_pc_in_steps = PETSC_FALSE;
     tc->nfused++;
     petsctc_counts.fused++;
     PetscCall((*tc->solve)(ksp, tc));
@@ -110,6 +111,7 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (tc->last_why) PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT " (last: %s)\n", tc->nfused, tc->nparent, tc->last_why));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
   if (tc->last_why_not_ahead) PetscCall(PetscViewerASCIIPrintf(viewer, "  no iterations begun ahead (last: %s)\n", tc->last_why_not_ahead));
   else if (tc->lead) PetscCall(PetscViewerASCIIPrintf(viewer, "  iterations begun ahead %" PetscInt_FMT "\n", tc->lead));
   PetscFunctionReturn(PETSC_SUCCESS);

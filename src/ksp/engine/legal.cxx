@@ -2,6 +2,7 @@
    When a solve may be fused. The matrix and the preconditioner are free: products go through KSP_MatMult() and KSP_PCApply(), so null spaces, transposed solves and any
    type work as in PETSc. What decides is where the vectors are and what the solver is asked to record.
 */
+#include <petsc/private/pcimpl.h>
 #include <petsctc/private/kspengine.h>
 #include <petsctc/private/petsctcdevice.h>
 
@@ -52,18 +53,47 @@ PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is KSP_PCApply() the identity? Then z is r and needs no copy. With a null space to remove it is a projection, which is not */
-PetscErrorCode KSPTCIdentityPC(KSP ksp, PetscBool *identity)
+/* Does KSP_PCApply() do what a preconditioner of this type does, and nothing else? With a null space to remove it ends with a projection */
+static PetscErrorCode KSPTCPlainPC(KSP ksp, PCType type, PetscBool *plain)
 {
   Mat          A;
   MatNullSpace nullsp;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, identity));
-  if (!*identity) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, type, plain));
+  if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   if (ksp->transpose_solve) PetscCall(MatGetTransposeNullSpace(A, &nullsp));
   else PetscCall(MatGetNullSpace(A, &nullsp));
-  if (nullsp) *identity = PETSC_FALSE;
+  if (nullsp) *plain = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is KSP_PCApply() the identity? Then z is r and needs no copy */
+PetscErrorCode KSPTCIdentityPC(KSP ksp, PetscBool *identity)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCPlainPC(ksp, PCNONE, identity));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is KSP_PCApply(), which has run, the product with a diagonal, of which nobody wants to check each result? Then *d, made like v if it is NULL or unlike it, is set to that diagonal; else it is destroyed */
+PetscErrorCode KSPTCDiagonalPC(KSP ksp, Vec v, Vec *d)
+{
+  PetscBool diagonal, alike = PETSC_FALSE;
+  PetscInt  n, m            = 0;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCPlainPC(ksp, PCJACOBI, &diagonal));
+  if (ksp->pc->erroriffailure) diagonal = PETSC_FALSE;
+  PetscCall(VecGetLocalSize(v, &n));
+  if (*d) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)*d, ((PetscObject)v)->type_name, &alike));
+    PetscCall(VecGetLocalSize(*d, &m));
+  }
+  if (!diagonal || !alike || n != m) PetscCall(VecDestroy(d));
+  if (!diagonal) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!*d) PetscCall(VecDuplicate(v, d));
+  PetscCall(PCJacobiGetDiagonal(ksp->pc, *d, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -33,6 +33,8 @@ struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
   }
 
   PetscReal dp; /* the norm last computed */
+  Mat       A;
+  Vec       diagonal; /* the preconditioner's, where it is one and applied from the left: then part of the steps behind the products; else NULL */
 };
 
 /* ---- the steps on vectors. Flops are those of KSPBCGS, r.rp of the coming iteration with the update that makes r */
@@ -61,7 +63,35 @@ static PetscErrorCode TCBCGSDirection(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* alpha, and s, whose making needs nothing else */
+/* v <- K p, alpha. With a diagonal, one step behind the product */
+static PetscErrorCode TCBCGSAlpha(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const Vec    v[] = {ksp->work[BCGS_T], bcgs->diagonal, ksp->work[BCGS_RP], ksp->work[BCGS_V]};
+  PetscScalar *a[4];
+
+  PetscFunctionBegin;
+  PetscCall(KSP_MatMult(ksp, bcgs->A, ksp->work[BCGS_P], ksp->work[BCGS_T]));
+  PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
+  PetscCall((*bcgs->steps->breakdown_scaled)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 3.0 * bcgs->n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* t <- K s, omega. With a diagonal */
+static PetscErrorCode TCBCGSOmega(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const Vec    v[] = {ksp->work[BCGS_R], bcgs->diagonal, ksp->work[BCGS_S], ksp->work[BCGS_T]};
+  PetscScalar *a[4];
+
+  PetscFunctionBegin;
+  PetscCall(KSP_MatMult(ksp, bcgs->A, ksp->work[BCGS_S], ksp->work[BCGS_R]));
+  PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
+  PetscCall((*bcgs->steps->stabilize_scaled)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 5.0 * bcgs->n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* alpha if it is not there, and s, whose making needs nothing else */
 static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec    v[] = {ksp->work[BCGS_V], ksp->work[BCGS_RP], ksp->work[BCGS_R], ksp->work[BCGS_S]};
@@ -69,22 +99,22 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
 
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
-  PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
+  if (!bcgs->diagonal) PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->half)(bcgs->n, a[2], a[0], a[3], bcgs->w, bcgs->stream));
-  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 4.0 * bcgs->n));
+  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, (bcgs->diagonal ? 2.0 : 4.0) * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* omega, x and r */
+/* omega if it is not there, x and r */
 static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec      v[]   = {ksp->work[BCGS_P], ksp->work[BCGS_S], ksp->work[BCGS_T], ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R]};
-  PetscLogDouble flops = (ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) * bcgs->n;
+  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) - (bcgs->diagonal ? 4.0 : 0.0)) * bcgs->n;
   PetscScalar   *a[6];
 
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 4, 2, v, a));
-  PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
+  if (!bcgs->diagonal) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->update)(bcgs->n, a[0], a[1], a[2], a[3], a[4], a[5], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 4, 2, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -177,9 +207,11 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 
   PetscFunctionBegin;
   PetscCall(TCBCGSDirection(ksp, bcgs));
-  PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_P], work[BCGS_V], work[BCGS_T]));
+  if (bcgs->diagonal) PetscCall(TCBCGSAlpha(ksp, bcgs));
+  else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_P], work[BCGS_V], work[BCGS_T]));
   PetscCall(TCBCGSHalf(ksp, bcgs));
-  PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
+  if (bcgs->diagonal) PetscCall(TCBCGSOmega(ksp, bcgs));
+  else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
   PetscCall(KSPTCEndsIteration(ksp, bcgs, i + 1, ksp->normtype == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR));
   PetscCall(TCBCGSUpdate(ksp, bcgs));
   PetscCall(KSPTCIterationBegun(bcgs, i + 1));
@@ -218,6 +250,10 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCGetOperators(ksp->pc, &bcgs->A, NULL));
+  if (ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalPC(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
+  else PetscCall(VecDestroy(&bcgs->diagonal));
+  bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal != NULL);
   do {
     PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -240,6 +276,14 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionBegin;
   if (ksp->pc_side == PC_RIGHT && !ksp->guess_zero) *why = "nonzero initial guess with right preconditioning";
   else if (tc->parent.reset) PetscCall((*tc->parent.reset)(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
+{
+  PetscFunctionBegin;
+  PetscCall(VecDestroy(&((KSP_TCBCGS *)tc)->diagonal));
+  PetscCall(KSPTCReleaseSteps<KSP_TCBCGS>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -272,6 +316,8 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
    matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU, for up to 1.5 million rows and
    `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, and else 0.
 
+   `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are.
+
    Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
@@ -285,7 +331,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->name    = KSPTCBCGS;
   bcgs->prepare = KSPTCPrepare_TCBCGS;
   bcgs->solve   = KSPSolve_TCBCGS;
-  bcgs->release = KSPTCReleaseSteps<KSP_TCBCGS>;
+  bcgs->release = KSPTCRelease_TCBCGS;
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,6 +23,7 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
 
   Mat       A;
   PetscBool identity; /* z is r */
+  Vec       diagonal; /* the preconditioner's, where it is one and z makes the norm: then part of the step that ends an iteration; else NULL */
   PetscBool known;    /* s.beta is z.r of the coming iteration: the host has read it */
   PetscReal obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
 
@@ -108,7 +109,27 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* TCCGUpdate() and TCCGPrecondition() in one step. z takes the place of w */
+static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
+{
+  const Vec      v[]   = {ksp->work[2], cg->diagonal, ksp->vec_sol, ksp->work[0], ksp->work[1]};
+  PetscLogDouble flops = 5.0 * cg->n + TCCGProjectFlops(ksp, cg);
+  PetscScalar   *a[5];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(cg, 2, 3, v, a));
+  PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[4], a[1], a[2], a[3], a[4], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 2, 3, v, a, flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ---- the solve */
+
+/* Norms for which z is made at the end of every iteration */
+static PetscBool TCCGNormOfZ(KSP ksp)
+{
+  return (PetscBool)(ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL);
+}
 
 static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
 {
@@ -169,7 +190,7 @@ static PetscErrorCode TCCGNorm(KSP ksp, KSP_TCCG *cg, PetscInt it, PetscReal *dp
 /* The first norm, its test, and z of the first iteration. `failed`: leave at once, the reason is set */
 static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool *failed)
 {
-  const PetscBool needs_z = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool needs_z = TCCGNormOfZ(ksp);
   PetscReal       dp;
 
   PetscFunctionBegin;
@@ -277,9 +298,10 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscCall(TCCGDirection(ksp, cg, first));
   PetscCall(KSP_MatMult(ksp, cg->A, ksp->work[2], ksp->work[1]));
   PetscCall(TCCGCurvature(ksp, cg, first));
-  if (ends_with_z) PetscCall(TCCGUpdate(ksp, cg));
+  if (ends_with_z && !cg->diagonal) PetscCall(TCCGUpdate(ksp, cg));
   PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, norms[ksp->normtype]));
-  PetscCall(ends_with_z ? TCCGPrecondition(ksp, cg) : TCCGUpdate(ksp, cg));
+  if (!ends_with_z) PetscCall(TCCGUpdate(ksp, cg));
+  else PetscCall(cg->diagonal ? TCCGUpdateScaled(ksp, cg) : TCCGPrecondition(ksp, cg));
   PetscCall(KSPTCIterationBegun(cg, i + 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -325,6 +347,9 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscCall(TCCGInitialResidual(ksp, cg, &obj));
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  if (TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalPC(ksp, ksp->work[0], &cg->diagonal));
+  else PetscCall(VecDestroy(&cg->diagonal));
+  cg->last_pc_in_steps = (PetscBool)(cg->diagonal != NULL);
   do {
     PetscCall(TCCGIterate(ksp, cg, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -346,6 +371,14 @@ static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
   if (cg->single_reduction) *why = "single reduction was requested";
   else if (cg->radius != 0.0) *why = "a trust-region radius is set";
   else if (cg->obj_min < 0.0) *why = "an objective target is set";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
+{
+  PetscFunctionBegin;
+  PetscCall(VecDestroy(&((KSP_TCCG *)tc)->diagonal));
+  PetscCall(KSPTCReleaseSteps<KSP_TCCG>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -434,6 +467,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU, for up to 1.5 million rows and
    `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, and else 0.
 
+   `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are.
+
    Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`
@@ -448,7 +483,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->name    = KSPTCCG;
   cg->prepare = KSPTCPrepare_TCCG;
   cg->solve   = KSPSolve_TCCG;
-  cg->release = KSPTCReleaseSteps<KSP_TCCG>;
+  cg->release = KSPTCRelease_TCCG;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));
