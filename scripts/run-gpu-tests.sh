@@ -225,6 +225,7 @@ unpack_unit_tests() { [ -d "$work/unit" ] || tar -C "$work" -xJf "$bundle/unit.t
 # How GoogleTest's parameters name where a test computes
 on_tensor='*Tensor*:*tensor*' on_core='*Core*:*core*'
 fills_device='BuildMemory*' # runs alone
+on_device="*CUDA*-$on_tensor:$on_core:$fills_device"
 # Shards run side by side, spread over the GPUs; a skip is where nothing ran
 unit_test() { # PROGRAM FILTER [SHARDS [UNDER WHICH COMMAND...]]: green, and something ran
   local program=$1 filter=$2 shards=${3:-$(least "$jobs" 12)} shard pid pids=() bad=0
@@ -290,6 +291,7 @@ section_tests() {
     PETSCTC_TEST_SHORT=${PETSCTC_TEST_SHORT-$([ $gpu = 0 ] || echo 1)} step "${program##*/}, host" 120 unit_test "$program" "-*CUDA*:$on_tensor:$on_core:$fills_device"
     has_tests "$program" "$on_tensor" && gpu_step "${program##*/}, GPU: Tensor Core" 120 unit_test "$program" "$on_tensor"
     has_tests "$program" "$on_core" && gpu_step "${program##*/}, GPU: CUDA cores" 120 unit_test "$program" "$on_core"
+    has_tests "$program" "$on_device" && gpu_step "${program##*/}, GPU: the others" 120 unit_test "$program" "$on_device"
   done
   for program in "$work"/unit/*; do
     has_tests "$program" "$fills_device" && gpu_step "${program##*/}, out of memory" 120 unit_test "$program" "$fills_device" 1
@@ -300,9 +302,9 @@ section_tests() {
 # --- harness: with the Tensor Core, then on CUDA cores the scripts that do not try both
 section_harness() {
   local both
-  both=$(cd "$bundle/harness" && grep -l 'mat_aijtc_mma' $(grep '_cuda' scripts.txt) | paste -sd'|')
+  both=$(cd "$bundle/harness" && grep -l 'mat_aijtc_mma' $(grep '_cuda' scripts.txt) </dev/null | paste -sd'|')
   gpu_step "GPU tests, Tensor Core" 560 harness_scripts 540 "$harness_jobs" '_cuda'
-  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "GPU tests, CUDA cores" 300 harness_scripts 280 "$harness_jobs" '_cuda' "$both|ex9_cuda" # ex9 tests the default of that option
+  PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "GPU tests, CUDA cores" 300 harness_scripts 280 "$harness_jobs" '_cuda' "${both:+$both|}ex9_cuda" # ex9 tests the default of that option
 }
 
 # --- sanitizer
@@ -334,7 +336,7 @@ section_sanitizer() {
       continue
     fi
     for program in "$work"/unit/*; do
-      has_tests "$program" "$on_tensor:Build.*" && free_gpu_step "$tool ${program##*/}" 200 sanitized_unit_test $tool "$program"
+      has_tests "$program" "*CUDA*:$on_tensor:Build.*" && free_gpu_step "$tool ${program##*/}" 200 sanitized_unit_test $tool "$program"
     done
     free_gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi
     free_gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -mat_aijtc_mma core

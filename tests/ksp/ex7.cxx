@@ -343,7 +343,70 @@ static PetscErrorCode Watched(KSPType type, Mat A, Vec b, PetscErrorCode (*tune)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Jacobi's diagonal is part of the steps, PCPBJACOBI with blocks of one is not: the same numbers, solve after solve with other values */
+/* What a user's monitor may do: the preconditioner's next application is with another matrix */
+static PetscErrorCode ScalingMonitor(KSP ksp, PetscInt it, PetscReal, PetscCtx)
+{
+  Mat A;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  if (it == 3) PetscCall(MatScale(A, 1.25));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Solves of one object: other values, norms and sides of the matrix, the preconditioner of old values, a monitor that changes the matrix. Its number of iterations, and x, go to its and x */
+static PetscErrorCode Series(KSPType type, Mat A, Vec b, PCType pctype, Vec d, PetscInt its[], Vec x[], PetscInt n)
+{
+  Mat       C;
+  KSP       ksp;
+  PC        pc;
+  PetscBool bcgs;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscStrcmp(type, "tcbcgs", &bcgs));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &C));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetOperators(ksp, C, C));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, pctype));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 60));
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(MatDiagonalSet(C, d, ADD_VALUES));
+    if (!bcgs) PetscCall(KSPSetNormType(ksp, k == 1 ? KSP_NORM_UNPRECONDITIONED : KSP_NORM_PRECONDITIONED));
+    PetscCall(KSPSetReusePreconditioner(ksp, (PetscBool)(k == 3)));
+    if (k == 5) PetscCall(KSPMonitorSet(ksp, ScalingMonitor, NULL, NULL));
+    PetscCall(VecDuplicate(b, &x[k]));
+    PetscCall((k == 4 ? KSPSolveTranspose : KSPSolve)(ksp, b, x[k]));
+    PetscCall(KSPGetIterationNumber(ksp, &its[k]));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode DiagonalSeries(KSPType type, Mat A, Vec b, Vec d)
+{
+  constexpr PetscInt n = 6;
+  PetscInt           its[2][n];
+  Vec                x[2][n];
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) PetscCall(Series(type, A, b, k ? PCPBJACOBI : PCJACOBI, d, its[k], x[k], n));
+  for (PetscInt i = 0; i < n; i++) {
+    PetscBool same;
+
+    PetscCall(VecEqual(x[0][i], x[1][i], &same));
+    if (!same || its[0][i] != its[1][i] || its[0][i] < 4) {
+      ABFailures++;
+      PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, jacobi in the steps, solve %" PetscInt_FMT ": %" PetscInt_FMT " iterations, not %" PetscInt_FMT ", or other bits\n", type, i, its[0][i], its[1][i]));
+    }
+    for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&x[k][i]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Jacobi's diagonal is part of the steps, PCPBJACOBI with blocks of one is not: the same numbers */
 static PetscErrorCode Diagonal(KSPType type, Mat A, Vec b, PetscInt nnorms)
 {
   const KSPNormType norms[] = {KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL};
@@ -370,6 +433,7 @@ static PetscErrorCode Diagonal(KSPType type, Mat A, Vec b, PetscInt nnorms)
     PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, jacobi in the steps, norm %s: %s\n", type, KSPNormTypes[norm], same ? "the same bits" : "OTHER BITS"));
     for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&s[k].x));
   }
+  PetscCall(DiagonalSeries(type, A, b, d));
   PetscCall(VecDestroy(&d));
   PetscCall(MatDestroy(&C));
   PetscFunctionReturn(PETSC_SUCCESS);

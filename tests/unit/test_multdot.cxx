@@ -50,6 +50,12 @@ public:
     return {dz.Values(), sums.Values()};
   }
 
+  /* CUDA: blocks that take rows */
+  unsigned RowsBlocks() const
+  {
+    return work_.rows;
+  }
+
   Vector Mult(const Vector &x)
   {
     Array<PetscScalar> dx(layout.cuda, x), dz(layout.cuda, Vector(layout.m, NAN));
@@ -149,11 +155,13 @@ TEST_P(MultDot, ManyBlocks)
   SetValues(A, ValueKind::Random);
   params.long_min = 1024;
   params.rrows = params.rtile = 1;
+  params.compress             = AIJTC_COMPRESS_PATTERN;
   for (PetscInt short_max : {0, 128}) {
     for (bool common : {false, true}) {
       params.short_max = short_max;
       ProductAndDots product(GetParam(), A, params, common);
 
+      if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), short_max ? (common ? 4688u : 132u) : 0u); }
       ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 6));
     }
   }
@@ -171,6 +179,7 @@ TEST_P(MultDot, ManyRuns)
     ProductAndDots product(GetParam(), A, params);
     const Vector   x = RandomVector(A.n, 7), w = RandomVector(A.m, 8), first = product.MultDot(x, w).sums;
 
+    if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), rrows == 1 ? 264u : 132u); }
     ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 9));
     ASSERT_NO_FATAL_FAILURE(ExpectSameBits(first, product.MultDot(x, w).sums));
   }

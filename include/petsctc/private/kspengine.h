@@ -47,6 +47,14 @@ struct _n_KSPTC {
   PetscBool     unsettled; /* a solve that began iterations ahead has not been waited for */
 };
 
+/* A preconditioner that is part of the steps: its diagonal, NULL if it is none, and of what */
+typedef struct {
+  Vec              d;
+  PC               pc;
+  Mat              P;
+  PetscObjectState state;
+} KSPTCDiagonal;
+
 /* attach.cxx */
 PETSC_INTERN PetscErrorCode KSPTCAttach(KSP, KSPType, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCGet(KSP, KSPTC *);
@@ -55,7 +63,8 @@ PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
 /* legal.cxx */
 PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
 PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
-PETSC_INTERN PetscErrorCode KSPTCDiagonalPC(KSP, Vec, Vec *);
+PETSC_INTERN PetscErrorCode KSPTCDiagonalTake(KSP, Vec, KSPTCDiagonal *);
+PETSC_INTERN PetscErrorCode KSPTCDiagonalKeep(KSP, KSPTCDiagonal *);
 
 /* ahead.cxx */
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);

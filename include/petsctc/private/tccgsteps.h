@@ -11,7 +11,7 @@
                     curvature        16 n   3.8 us
                     update           48 n  11.5 us
                     update_scaled    64 n  15.3 us
-                  An iteration without preconditioner is direction + curvature + update = 88 n, with a diagonal one 104 n (136 n were it applied by itself: 24 n, and project).
+                  An iteration without preconditioner is direction + curvature + update = 88 n, with a diagonal one 104 n (128 n were it applied by itself: 24 n, and project).
    References     M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
                   Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */

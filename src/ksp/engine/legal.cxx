@@ -77,23 +77,51 @@ PetscErrorCode KSPTCIdentityPC(KSP ksp, PetscBool *identity)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is KSP_PCApply(), which has run, the product with a diagonal, of which nobody wants to check each result? Then *d, made like v if it is NULL or unlike it, is set to that diagonal; else it is destroyed */
-PetscErrorCode KSPTCDiagonalPC(KSP ksp, Vec v, Vec *d)
+/* Is KSP_PCApply(), which has run, the product with a diagonal, of which nobody wants each result checked? */
+static PetscErrorCode KSPTCIsDiagonalPC(KSP ksp, PetscBool *diagonal)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCPlainPC(ksp, PCJACOBI, diagonal));
+  if (!ksp->pc->setupcalled || (PetscDefined(USE_DEBUG) && ksp->pc->erroriffailure)) *diagonal = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sets D->d, made like v if it is not there or unlike it, to the diagonal that the preconditioner is; NULL if it is none */
+PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
 {
   PetscBool diagonal, alike = PETSC_FALSE;
   PetscInt  n, m            = 0;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCPlainPC(ksp, PCJACOBI, &diagonal));
-  if (ksp->pc->erroriffailure) diagonal = PETSC_FALSE;
+  PetscCall(KSPTCIsDiagonalPC(ksp, &diagonal));
   PetscCall(VecGetLocalSize(v, &n));
-  if (*d) {
-    PetscCall(PetscObjectTypeCompare((PetscObject)*d, ((PetscObject)v)->type_name, &alike));
-    PetscCall(VecGetLocalSize(*d, &m));
+  if (D->d) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)D->d, ((PetscObject)v)->type_name, &alike));
+    PetscCall(VecGetLocalSize(D->d, &m));
   }
-  if (!diagonal || !alike || n != m) PetscCall(VecDestroy(d));
+  if (!diagonal || !alike || n != m) PetscCall(VecDestroy(&D->d));
   if (!diagonal) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!*d) PetscCall(VecDuplicate(v, d));
-  PetscCall(PCJacobiGetDiagonal(ksp->pc, *d, NULL));
+  if (!D->d) PetscCall(VecDuplicate(v, &D->d));
+  PetscCall(PCJacobiGetDiagonal(ksp->pc, D->d, NULL));
+  D->pc = ksp->pc;
+  PetscCall(PCGetOperators(ksp->pc, NULL, &D->P));
+  PetscCall(PetscObjectStateGet((PetscObject)D->P, &D->state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Before an iteration: a monitor of the user's may have changed matrix or preconditioner, which PETSc would see at the next application. Then D->d is destroyed, and the preconditioner applied by itself */
+PetscErrorCode KSPTCDiagonalKeep(KSP ksp, KSPTCDiagonal *D)
+{
+  PetscBool        keep;
+  Mat              P;
+  PetscObjectState state;
+
+  PetscFunctionBegin;
+  if (!D->d) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCIsDiagonalPC(ksp, &keep));
+  PetscCall(PCGetOperators(ksp->pc, NULL, &P));
+  PetscCall(PetscObjectStateGet((PetscObject)P, &state));
+  if (ksp->pc != D->pc || P != D->P || (state != D->state && !ksp->pc->reusepreconditioner)) keep = PETSC_FALSE;
+  if (!keep) PetscCall(VecDestroy(&D->d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

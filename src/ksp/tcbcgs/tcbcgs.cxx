@@ -32,9 +32,8 @@ struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
     return backend == KSPTC_HOST ? &TCBCGSSteps_Host : NULL;
   }
 
-  PetscReal dp; /* the norm last computed */
-  Mat       A;
-  Vec       diagonal; /* the preconditioner's, where it is one and applied from the left: then part of the steps behind the products; else NULL */
+  PetscReal     dp;       /* the norm last computed */
+  KSPTCDiagonal diagonal; /* of a preconditioner from the left: then part of the steps behind the products */
 };
 
 /* ---- the steps on vectors. Flops are those of KSPBCGS, r.rp of the coming iteration with the update that makes r */
@@ -66,11 +65,13 @@ static PetscErrorCode TCBCGSDirection(KSP ksp, KSP_TCBCGS *bcgs)
 /* v <- K p, alpha. With a diagonal, one step behind the product */
 static PetscErrorCode TCBCGSAlpha(KSP ksp, KSP_TCBCGS *bcgs)
 {
-  const Vec    v[] = {ksp->work[BCGS_T], bcgs->diagonal, ksp->work[BCGS_RP], ksp->work[BCGS_V]};
+  const Vec    v[] = {ksp->work[BCGS_T], bcgs->diagonal.d, ksp->work[BCGS_RP], ksp->work[BCGS_V]};
   PetscScalar *a[4];
+  Mat          A;
 
   PetscFunctionBegin;
-  PetscCall(KSP_MatMult(ksp, bcgs->A, ksp->work[BCGS_P], ksp->work[BCGS_T]));
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(KSP_MatMult(ksp, A, ksp->work[BCGS_P], ksp->work[BCGS_T]));
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
   PetscCall((*bcgs->steps->breakdown_scaled)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 3.0 * bcgs->n));
@@ -80,11 +81,13 @@ static PetscErrorCode TCBCGSAlpha(KSP ksp, KSP_TCBCGS *bcgs)
 /* t <- K s, omega. With a diagonal */
 static PetscErrorCode TCBCGSOmega(KSP ksp, KSP_TCBCGS *bcgs)
 {
-  const Vec    v[] = {ksp->work[BCGS_R], bcgs->diagonal, ksp->work[BCGS_S], ksp->work[BCGS_T]};
+  const Vec    v[] = {ksp->work[BCGS_R], bcgs->diagonal.d, ksp->work[BCGS_S], ksp->work[BCGS_T]};
   PetscScalar *a[4];
+  Mat          A;
 
   PetscFunctionBegin;
-  PetscCall(KSP_MatMult(ksp, bcgs->A, ksp->work[BCGS_S], ksp->work[BCGS_R]));
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(KSP_MatMult(ksp, A, ksp->work[BCGS_S], ksp->work[BCGS_R]));
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
   PetscCall((*bcgs->steps->stabilize_scaled)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 5.0 * bcgs->n));
@@ -99,9 +102,9 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
 
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
-  if (!bcgs->diagonal) PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
+  if (!bcgs->diagonal.d) PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->half)(bcgs->n, a[2], a[0], a[3], bcgs->w, bcgs->stream));
-  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, (bcgs->diagonal ? 2.0 : 4.0) * bcgs->n));
+  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, (bcgs->diagonal.d ? 2.0 : 4.0) * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -109,12 +112,12 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec      v[]   = {ksp->work[BCGS_P], ksp->work[BCGS_S], ksp->work[BCGS_T], ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R]};
-  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) - (bcgs->diagonal ? 4.0 : 0.0)) * bcgs->n;
+  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) - (bcgs->diagonal.d ? 4.0 : 0.0)) * bcgs->n;
   PetscScalar   *a[6];
 
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 4, 2, v, a));
-  if (!bcgs->diagonal) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
+  if (!bcgs->diagonal.d) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->update)(bcgs->n, a[0], a[1], a[2], a[3], a[4], a[5], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 4, 2, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -206,11 +209,12 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   const Vec *work = ksp->work;
 
   PetscFunctionBegin;
+  PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
   PetscCall(TCBCGSDirection(ksp, bcgs));
-  if (bcgs->diagonal) PetscCall(TCBCGSAlpha(ksp, bcgs));
+  if (bcgs->diagonal.d) PetscCall(TCBCGSAlpha(ksp, bcgs));
   else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_P], work[BCGS_V], work[BCGS_T]));
   PetscCall(TCBCGSHalf(ksp, bcgs));
-  if (bcgs->diagonal) PetscCall(TCBCGSOmega(ksp, bcgs));
+  if (bcgs->diagonal.d) PetscCall(TCBCGSOmega(ksp, bcgs));
   else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
   PetscCall(KSPTCEndsIteration(ksp, bcgs, i + 1, ksp->normtype == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR));
   PetscCall(TCBCGSUpdate(ksp, bcgs));
@@ -250,10 +254,9 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PCGetOperators(ksp->pc, &bcgs->A, NULL));
-  if (ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalPC(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
-  else PetscCall(VecDestroy(&bcgs->diagonal));
-  bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal != NULL);
+  if (ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
+  else PetscCall(VecDestroy(&bcgs->diagonal.d));
+  bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal.d != NULL);
   do {
     PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -282,7 +285,7 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
 static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 {
   PetscFunctionBegin;
-  PetscCall(VecDestroy(&((KSP_TCBCGS *)tc)->diagonal));
+  PetscCall(VecDestroy(&((KSP_TCBCGS *)tc)->diagonal.d));
   PetscCall(KSPTCReleaseSteps<KSP_TCBCGS>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -21,11 +21,11 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
     return backend == KSPTC_HOST ? &TCCGSteps_Host : NULL;
   }
 
-  Mat       A;
-  PetscBool identity; /* z is r */
-  Vec       diagonal; /* the preconditioner's, where it is one and z makes the norm: then part of the step that ends an iteration; else NULL */
-  PetscBool known;    /* s.beta is z.r of the coming iteration: the host has read it */
-  PetscReal obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
+  Mat           A;
+  PetscBool     identity; /* z is r */
+  KSPTCDiagonal diagonal; /* where z makes the norm: then part of the step that ends an iteration */
+  PetscBool     known;    /* s.beta is z.r of the coming iteration: the host has read it */
+  PetscReal     obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
 
   /* what was asked of KSPCG */
   PetscBool single_reduction;
@@ -112,7 +112,7 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
 /* TCCGUpdate() and TCCGPrecondition() in one step. z takes the place of w */
 static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
 {
-  const Vec      v[]   = {ksp->work[2], cg->diagonal, ksp->vec_sol, ksp->work[0], ksp->work[1]};
+  const Vec      v[]   = {ksp->work[2], cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[1]};
   PetscLogDouble flops = 5.0 * cg->n + TCCGProjectFlops(ksp, cg);
   PetscScalar   *a[5];
 
@@ -294,14 +294,15 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
 
   PetscFunctionBegin;
+  PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
   if (!first && !TCCGEndsWithZ(ksp, cg, i)) PetscCall(TCCGPrecondition(ksp, cg));
   PetscCall(TCCGDirection(ksp, cg, first));
   PetscCall(KSP_MatMult(ksp, cg->A, ksp->work[2], ksp->work[1]));
   PetscCall(TCCGCurvature(ksp, cg, first));
-  if (ends_with_z && !cg->diagonal) PetscCall(TCCGUpdate(ksp, cg));
+  if (ends_with_z && !cg->diagonal.d) PetscCall(TCCGUpdate(ksp, cg));
   PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, norms[ksp->normtype]));
   if (!ends_with_z) PetscCall(TCCGUpdate(ksp, cg));
-  else PetscCall(cg->diagonal ? TCCGUpdateScaled(ksp, cg) : TCCGPrecondition(ksp, cg));
+  else PetscCall(cg->diagonal.d ? TCCGUpdateScaled(ksp, cg) : TCCGPrecondition(ksp, cg));
   PetscCall(KSPTCIterationBegun(cg, i + 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -347,9 +348,9 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscCall(TCCGInitialResidual(ksp, cg, &obj));
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  if (TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalPC(ksp, ksp->work[0], &cg->diagonal));
-  else PetscCall(VecDestroy(&cg->diagonal));
-  cg->last_pc_in_steps = (PetscBool)(cg->diagonal != NULL);
+  if (TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
+  else PetscCall(VecDestroy(&cg->diagonal.d));
+  cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
   do {
     PetscCall(TCCGIterate(ksp, cg, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -377,7 +378,7 @@ static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
 static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
 {
   PetscFunctionBegin;
-  PetscCall(VecDestroy(&((KSP_TCCG *)tc)->diagonal));
+  PetscCall(VecDestroy(&((KSP_TCCG *)tc)->diagonal.d));
   PetscCall(KSPTCReleaseSteps<KSP_TCCG>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
