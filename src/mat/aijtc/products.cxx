@@ -174,12 +174,16 @@ static PetscErrorCode MatAIJTCPhaseEnd(Mat C, MatAIJTCPhase *phase)
 
 static PetscErrorCode MatAIJTCSyncHost(Mat A)
 {
+  PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
   const PetscScalar *v;
 
-  PetscFunctionBegin;
   if (!A || A->offloadmask != PETSC_OFFLOAD_GPU) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetArrayRead(A, &v));
   PetscCall(MatSeqAIJRestoreArrayRead(A, &v));
+#else
+  (void)A;
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
