@@ -62,35 +62,20 @@ static PetscErrorCode TCBCGSDirection(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* v <- K p, alpha. With a diagonal, one step behind the product */
-static PetscErrorCode TCBCGSAlpha(KSP ksp, KSP_TCBCGS *bcgs)
+/* work[to] <- K work[from] with a diagonal preconditioner: the product goes to work[product], and one step of the table, which sums with work[other], is behind it */
+template <class Step>
+static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, PetscInt product, PetscInt other, PetscInt to, Step step, PetscLogDouble flops)
 {
-  const Vec    v[] = {ksp->work[BCGS_T], bcgs->diagonal.d, ksp->work[BCGS_RP], ksp->work[BCGS_V]};
+  const Vec    v[] = {ksp->work[product], bcgs->diagonal.d, ksp->work[other], ksp->work[to]};
   PetscScalar *a[4];
   Mat          A;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  PetscCall(KSP_MatMult(ksp, A, ksp->work[BCGS_P], ksp->work[BCGS_T]));
+  PetscCall(KSP_MatMult(ksp, A, ksp->work[from], ksp->work[product]));
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
-  PetscCall((*bcgs->steps->breakdown_scaled)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
-  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 3.0 * bcgs->n));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* t <- K s, omega. With a diagonal */
-static PetscErrorCode TCBCGSOmega(KSP ksp, KSP_TCBCGS *bcgs)
-{
-  const Vec    v[] = {ksp->work[BCGS_R], bcgs->diagonal.d, ksp->work[BCGS_S], ksp->work[BCGS_T]};
-  PetscScalar *a[4];
-  Mat          A;
-
-  PetscFunctionBegin;
-  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  PetscCall(KSP_MatMult(ksp, A, ksp->work[BCGS_S], ksp->work[BCGS_R]));
-  PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
-  PetscCall((*bcgs->steps->stabilize_scaled)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
-  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, 5.0 * bcgs->n));
+  PetscCall((*step)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -211,10 +196,10 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
   PetscCall(TCBCGSDirection(ksp, bcgs));
-  if (bcgs->diagonal.d) PetscCall(TCBCGSAlpha(ksp, bcgs));
+  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_P, BCGS_T, BCGS_RP, BCGS_V, bcgs->steps->breakdown_scaled, 3.0 * bcgs->n));
   else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_P], work[BCGS_V], work[BCGS_T]));
   PetscCall(TCBCGSHalf(ksp, bcgs));
-  if (bcgs->diagonal.d) PetscCall(TCBCGSOmega(ksp, bcgs));
+  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_S, BCGS_R, BCGS_S, BCGS_T, bcgs->steps->stabilize_scaled, 5.0 * bcgs->n));
   else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
   PetscCall(KSPTCEndsIteration(ksp, bcgs, i + 1, ksp->normtype == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR));
   PetscCall(TCBCGSUpdate(ksp, bcgs));
