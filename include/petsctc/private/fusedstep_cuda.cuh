@@ -1,8 +1,8 @@
 /*
-   Runs fused steps (fusedstep.h) on the GPU, one kernel launch each.
+   Runs fused steps (fusedstep.h) on the GPU, one kernel launch each, which may start while the kernel before it ends (overlap.cuh).
 
    Method   A grid of at most 528 blocks goes over pairs of elements with a stride of the grid; a thread loads 4 pairs of every vector (2 or 1 when there are more
-            than two or five inputs) before it computes, updates them, and adds to its private sums. GridReduce folds these; the one thread that has the complete sums
+            than two inputs or seven vectors) before it computes, updates them, and adds to its private sums. GridReduce folds these; the one thread that has the complete sums
             finishes the scalars. Blocks read the scalars when they start and that thread writes them when all have arrived, so no block sees a mixture.
             The size of the grid, and with it the order of all sums, depends on n alone: not on the device, nor on the alignment of the vectors.
    Layout   plain vectors. When all of them lie on 16 bytes a pair is one access, else two
@@ -16,6 +16,7 @@
 #include <petscdevice_cuda.h>
 #include <petsctc/private/fusedstep.h>
 #include <petsctc/private/grid_reduce.cuh>
+#include <petsctc/private/overlap.cuh>
 
 /* Elements 2 i and 2 i + 1 of a vector */
 template <bool wide>
@@ -39,7 +40,7 @@ __device__ __forceinline__ void PetscTCStorePair(double *x, PetscCount i, double
 template <bool wide, class Step>
 __device__ __forceinline__ void PetscTCStepElements(PetscInt n, const Step &step, const typename Step::Scalars &s, double sum[])
 {
-  constexpr int    ahead = Step::inputs <= 2 ? 4 : (Step::inputs <= 5 ? 2 : 1);
+  constexpr int    ahead = Step::inputs <= 2 ? 4 : (Step::inputs + Step::outputs <= 7 ? 2 : 1);
   const PetscCount pairs = n / 2, stride = (PetscCount)gridDim.x * blockDim.x, thread = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
 
   for (PetscCount i = thread; i < pairs; i += ahead * stride) {
@@ -92,6 +93,8 @@ __global__ void __launch_bounds__(256, Step::inputs <= 5 ? 4 : 2) PetscTCStepKer
   double                             sum[Reduce::rows] = {};
   typename Step::Scalars             s;
 
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
   if (!PetscTCStepBegin(step, scalars, s)) return;
   if (!PetscTCStepStopped<Step>(s)) {
     if (wide) PetscTCStepElements<true>(n, step, s, sum);
@@ -125,9 +128,9 @@ struct PetscTCBackend_CUDA {
     for (int k = 0; k < Step::inputs; ++k) wide = wide && aligned(step.in[k]);
     for (int k = 0; k < Step::outputs; ++k) wide = wide && aligned(step.out[k]);
     /* A step without sums has nothing to fold: one kernel serves both */
-    if (Step::sums > 0 && tensor) PetscTCStepKernel<(Step::sums > 0)><<<blocks(n), 256, 0, stream>>>(n, step, scalars, work->partial, work->arrived, wide);
-    else PetscTCStepKernel<false><<<blocks(n), 256, 0, stream>>>(n, step, scalars, work->partial, work->arrived, wide);
-    PetscCallCUDA(cudaGetLastError());
+    const auto kernel = Step::sums > 0 && tensor ? PetscTCStepKernel<(Step::sums > 0), Step> : PetscTCStepKernel<false, Step>;
+
+    PetscCall(LaunchOverlapping(kernel, blocks(n), 256, 0, stream, n, step, scalars, work->partial, work->arrived, wide));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 

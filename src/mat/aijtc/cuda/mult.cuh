@@ -2,7 +2,6 @@
 #pragma once
 
 #include "mult_dot.cuh"
-#include <petscdevice_cuda.h>
 
 static inline unsigned AIJTCBlocksOf(PetscCount warps)
 {
@@ -18,37 +17,6 @@ static inline bool AIJTCHasPieces(const AIJTCLayout &A)
 static inline LayoutView AIJTCLayoutView(const AIJTCLayout &A)
 {
   return {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs};
-}
-
-/*
-   Launches a kernel of a product so that it may start while the kernel before it in the stream ends (programmatic dependent launch, compute capability 9.0 and newer): it reads the matrix at once and
-   waits with WaitForLaunchBefore() for the vectors. This hides the launch, 2 to 3 us of a product that takes as long. Builds and refreshes end with SettleLayout(), so no product reads a matrix
-   that is still being written. shared: AIJTCDotBytes().
-*/
-template <class... Parameters, class... Arguments>
-PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks, unsigned warps, size_t shared, cudaStream_t stream, Arguments... arguments)
-{
-  static int          major  = -1;
-  cudaLaunchConfig_t  config = {};
-  cudaLaunchAttribute attribute;
-
-  PetscFunctionBegin;
-  if (major < 0) {
-    int device;
-
-    PetscCallCUDA(cudaGetDevice(&device));
-    PetscCallCUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  }
-  attribute.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  config.gridDim                                       = blocks;
-  config.blockDim                                      = AIJTC_LANES * warps;
-  config.dynamicSmemBytes                              = shared;
-  config.stream                                        = stream;
-  config.attrs                                         = &attribute;
-  config.numAttrs                                      = major >= 9 ? 1 : 0;
-  PetscCallCUDA(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* One launch for all slices: where there are both kinds, and rrows = rtile = 1 */

@@ -99,7 +99,7 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
   const auto       kernel = order.warps == RUN_WARPS ? RowsKernel<R, RUN_WARPS> : RowsKernel<R, AIJTC_WARPS>;
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(kernel, order.nblocks, order.warps, AIJTCDotBytes(dots, order.warps), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(kernel, order.nblocks, AIJTC_LANES * order.warps, AIJTCDotBytes(dots, order.warps), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

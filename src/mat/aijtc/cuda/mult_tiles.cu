@@ -156,7 +156,7 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
   const SliceCounts count = CountsOf(A);
 
   PetscFunctionBegin;
-  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots)));
+  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,7 +167,7 @@ PetscErrorCode LaunchMixed(const AIJTCLayout &A, const PetscScalar x[], const Pe
   const unsigned    blocks = count.longblocks + count.tileblocks + AIJTCBlocksOf(count.rows);
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, A.m, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots));
+  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, A.m, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

@@ -20,24 +20,9 @@
 #pragma once
 
 #include <petsctc/private/aijtclayout.h>
+#include <petsctc/private/overlap.cuh>
 
 constexpr unsigned AIJTC_ALL_LANES = 0xffffffffu;
-
-/* Programmatic dependent launch: a product may start while the kernel before it ends. It reads the matrix at once, but touches vectors only after this. Vectors are therefore not read
-   through the non-coherent path */
-__device__ __forceinline__ void WaitForLaunchBefore()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
-__device__ __forceinline__ void LetNextLaunchStart()
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-#endif
-}
 
 /* What a product needs of an AIJTCLayout, as a kernel argument */
 struct LayoutView {
