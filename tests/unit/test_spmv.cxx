@@ -305,12 +305,12 @@ TEST_P(SpmvAll, ChainsGiveTheBitsOfSingleProducts)
   });
 }
 
-/* Rows of `offsets` and integers: exact in any order, plane by plane, the last planes incomplete, or in runs. value(row, column) */
+/* Rows of `offsets` and integers: exact in any order, plane by plane, the last planes incomplete, swept, or in runs. value(row, column) */
 template <class Value>
-void ExpectExact(Backend backend, const std::vector<PetscInt> &offsets, bool common, AIJTCCompress compress, Value value)
+void ExpectExact(Backend backend, PetscInt n, PetscInt rrows, const std::vector<PetscInt> &offsets, bool common, AIJTCCompress compress, Value value)
 {
-  Csr         A      = Banded(600100, 600100, offsets);
-  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, compress, 4096};
+  Csr         A      = Banded(n, n, offsets);
+  AIJTCParams params = {1024, 128, 8192, rrows, 1, 1, compress, 4096};
   Vector      x(A.n), expected(A.m, 0.0);
 
   for (PetscInt c = 0; c < A.n; c++) x[c] = (double)(c % 23) - 11.0;
@@ -330,12 +330,20 @@ void ExpectExact(Backend backend, const std::vector<PetscInt> &offsets, bool com
 
 TEST_P(Spmv, PlanesOneAfterTheOther)
 {
-  ExpectExact(GetParam(), {-20000, 0, 20000}, true, AIJTC_COMPRESS_BOTH, [](PetscInt r, PetscInt c) { return r == c ? 3.0 : -1.0; });
+  ExpectExact(GetParam(), 600100, 1, {-20000, 0, 20000}, true, AIJTC_COMPRESS_BOTH, [](PetscInt r, PetscInt c) { return r == c ? 3.0 : -1.0; });
+}
+
+/* Offsets in the windows of three planes, one at their very edge, and one in none. Every 1000th row has other values: slices that are not constant */
+TEST_P(Spmv, PlanesSwept)
+{
+  const std::vector<PetscInt> offsets = {-20000, -19700, -9000, -512, -1, 0, 150, 20000};
+
+  ExpectExact(GetParam(), 2200100, 4, offsets, true, AIJTC_COMPRESS_BOTH, [](PetscInt r, PetscInt c) { return r % 1000 == 0 ? (double)(r / 1000 % 5) : (r == c ? 7.0 : (c > r ? -1.0 : 2.0)); });
 }
 
 TEST_P(Spmv, SlicesInRuns)
 {
-  ExpectExact(GetParam(), {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, [](PetscInt r, PetscInt c) { return (double)((3 * r + c) % 17 - 8); });
+  ExpectExact(GetParam(), 600100, 1, {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, [](PetscInt r, PetscInt c) { return (double)((3 * r + c) % 17 - 8); });
 }
 
 TEST_P(SpmvAll, SameBitsEveryTime)

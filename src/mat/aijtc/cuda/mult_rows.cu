@@ -12,6 +12,7 @@
 */
 #include "mult.cuh"
 #include "mult_rows.cuh"
+#include "mult_sweep.cuh"
 
 namespace
 {
@@ -19,6 +20,7 @@ constexpr int      ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 regi
 constexpr int      RUN_WARPS       = 32;
 constexpr unsigned PLANES          = 8;   /* one after the other */
 constexpr unsigned RUN             = 8;   /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
+constexpr unsigned SWEEP           = 16;  /* planes of a block at most */
 constexpr PetscInt NEAR            = 16;  /* columns are near if they are within this part of the rows */
 constexpr PetscInt MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device */
 
@@ -57,6 +59,45 @@ SliceOrder InRuns(SliceOrder order)
   order.nblocks = MULTIPROCESSORS * waves;
   order.warps   = RUN_WARPS;
   return order;
+}
+
+/* Can the planes be swept? Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
+bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
+{
+  static int most = -1; /* bytes of shared memory */
+  int        device;
+
+  order->begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE];
+  order->end   = order->begin + A.nslices[AIJTC_ROWS];
+  order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
+  order->n     = A.n;
+  if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
+  if (order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_WARPS) return false;
+  if (most < 0 && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) most = 0;
+  if ((size_t)most < sizeof(PetscScalar) * (WINDOWS * WINDOW + 2 * AIJTC_LANES * SWEEP_WARPS)) return false;
+
+  const PetscInt planes = (order->end - 1) / order->plane + 1;
+  order->groups         = (unsigned)((order->plane - 1) / SWEEP_WARPS + 1);
+  const unsigned steps = (unsigned)planes * order->groups, waves = (steps - 1) / (MULTIPROCESSORS * SWEEP) + 1;
+  order->deep = (steps - 1) / (MULTIPROCESSORS * waves) + 1;
+  return true;
+}
+
+unsigned BlocksOf(const SweepOrder &order)
+{
+  const PetscInt planes = (order.end - 1) / order.plane + 1;
+
+  return (unsigned)((planes - 1) / (PetscInt)order.deep + 1) * order.groups;
+}
+
+PetscErrorCode LaunchSweep(const AIJTCLayout &A, const SweepOrder &order, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
+{
+  const size_t shared = sizeof(PetscScalar) * WINDOWS * WINDOW + AIJTCDotBytes(dots, SWEEP_WARPS);
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), SWEEP_WARPS, shared, stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 SliceOrder OrderOf(const AIJTCLayout &A)
@@ -106,14 +147,20 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
 
 unsigned AIJTCRowsBlocks(const AIJTCLayout &A)
 {
-  return A.nslices[AIJTC_ROWS] ? OrderOf(A).nblocks : 0;
+  SweepOrder sweep;
+
+  if (!A.nslices[AIJTC_ROWS]) return 0;
+  return SweepOf(A, &sweep) ? BlocksOf(sweep) : OrderOf(A).nblocks;
 }
 
 PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
+  SweepOrder sweep;
+
   PetscFunctionBegin;
   if (!layout->nslices[AIJTC_ROWS]) PetscFunctionReturn(PETSC_SUCCESS);
-  if (layout->params.rrows == 4) PetscCall(Launch<4>(*layout, x, y, z, dots, stream));
+  if (SweepOf(*layout, &sweep)) PetscCall(LaunchSweep(*layout, sweep, x, y, z, dots, stream));
+  else if (layout->params.rrows == 4) PetscCall(Launch<4>(*layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 2) PetscCall(Launch<2>(*layout, x, y, z, dots, stream));
   else PetscCall(Launch<1>(*layout, x, y, z, dots, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
