@@ -96,7 +96,7 @@ PetscErrorCode LaunchSweep(const AIJTCLayout &A, const SweepOrder &order, const 
 
   PetscFunctionBegin;
   PetscCallCUDA(cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), SWEEP_WARPS, shared, stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, shared, stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
