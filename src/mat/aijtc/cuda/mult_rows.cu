@@ -72,14 +72,14 @@ bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
   order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
   order->n     = A.n;
   if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
-  if (order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_WARPS) return false;
+  if (order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS) return false;
   if (most < 0 && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) most = 0;
-  if ((size_t)most < sizeof(PetscScalar) * (WINDOWS * WINDOW + 2 * AIJTC_LANES * SWEEP_WARPS)) return false;
+  if ((size_t)most < SWEEP_SHARED + sizeof(PetscScalar) * 2 * AIJTC_LANES * SWEEP_WARPS) return false;
 
   const PetscInt planes = (order->end - 1) / order->plane + 1;
   order->groups         = (unsigned)((order->plane - 1) / SWEEP_WARPS + 1);
-  const unsigned steps = (unsigned)planes * order->groups, waves = (steps - 1) / (MULTIPROCESSORS * SWEEP) + 1;
-  order->deep = (steps - 1) / (MULTIPROCESSORS * waves) + 1;
+  const unsigned steps = (unsigned)planes * order->groups, blocks = MULTIPROCESSORS * SWEEP_BLOCKS, waves = (steps - 1) / (blocks * SWEEP) + 1;
+  order->deep = (steps - 1) / (blocks * waves) + 1;
   return true;
 }
 
@@ -92,7 +92,7 @@ unsigned BlocksOf(const SweepOrder &order)
 
 PetscErrorCode LaunchSweep(const AIJTCLayout &A, const SweepOrder &order, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  const size_t shared = sizeof(PetscScalar) * WINDOWS * WINDOW + AIJTCDotBytes(dots, SWEEP_WARPS);
+  const size_t shared = SWEEP_SHARED + AIJTCDotBytes(dots, SWEEP_WARPS);
 
   PetscFunctionBegin;
   PetscCallCUDA(cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));

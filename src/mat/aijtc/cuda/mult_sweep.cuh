@@ -1,19 +1,21 @@
 /*
    Method
-     z = A x for large grids of planes whose slices are constants and offsets, so that reading x is nearly all of the work. A block has the same 4096 rows of PLANES planes, one after the other, with x in
+     z = A x for large grids of planes whose slices are constants and offsets, so that reading x is nearly all of the work. A block has the same 2048 rows of many planes, one after the other, with x in
      shared memory: the window of its rows, and WINDOW_HALO numbers on either side, of four planes. The rows of a plane gather from its own window and from those of the planes before and behind, while
-     the fourth is on its way (`cp.async`). So x crosses from L2 once a plane and block, instead of once for each offset that finds nothing in L1.
+     the fourth is on its way (`cp.async`). So x crosses from L2 once a plane and block, instead of once for each offset that finds nothing in L1. Two blocks share a multiprocessor: one computes while the
+     other waits.
 
-     A slot's offset says which window its columns are in: the one nearest. If they are in none, or the slice has another form, x is read from global memory: windows are a matter of speed only. Sums are
-     added slot by slot, with the bits of the other kernels (mult_rows.cuh).
+     What is left are instructions. While a warp adds up a slice, the slots of its next one come, one to a lane, which finds the window that the slot's columns are in and leaves for all lanes what they need:
+     value, masks, and where in the ring the columns of the first lane are. If a slot's columns are in no window, or the slice has another form, x is read from global memory as elsewhere: windows are a
+     matter of speed only. Sums are added slot by slot, with the bits of the other kernels (mult_rows.cuh).
 
    Layout
      include/petsctc/private/aijtclayout.h. A plane is `plane` slices of 4 x 32 rows, layout->stride rows to the nearest slice: windows of following planes are 128 `plane` columns apart. Window j of a block,
-     j = -1 .. planes, is at place (j + 1) mod 4 of the ring.
+     j = -1 .. planes, is at place (j + 1) mod 4 of the ring. Shared memory: sums of RowDots, the ring, a slice for each warp.
 
    Memory traffic
-     8 bytes a row of z, 8 (1 + 2 WINDOW_HALO / 4096) (PLANES + 2) / PLANES of x from L2, of which 8 from memory; slots and masks. 7-point 256^3: 306 MB from memory, 71 us at 4.3 TB/s; 134 + 189 + 38 MB from
-     L2, 68 us at 5.3 TB/s; 7 reads of shared memory a row, 32 us.
+     8 bytes a row of z, 8 (1 + 2 WINDOW_HALO / 2048) (planes + 2) / planes of x from L2, of which 8 from memory; slots and masks. 7-point 256^3: 306 MB from memory, 71 us at 4.3 TB/s; 134 + 193 + 34 MB from
+     L2, 66 us at 5.5 TB/s; 7 reads of shared memory a row, 32 us.
 
    References
      Micikevicius, 3D finite difference computation on GPUs using CUDA, GPGPU-2, 2009
@@ -22,87 +24,154 @@
 
 #include "mult_rows.cuh"
 
-constexpr int SWEEP_WARPS  = 32;
+constexpr int SWEEP_WARPS  = 16;
+constexpr int SWEEP_BLOCKS = 2; /* of a multiprocessor */
 constexpr int SWEEP_GROUPS = 4; /* row groups of a slice */
 constexpr int SLICE_ROWS   = AIJTC_LANES * SWEEP_GROUPS;
 constexpr int SWEEP_ROWS   = SWEEP_WARPS * SLICE_ROWS; /* of a block in a plane */
-constexpr int WINDOW_HALO  = 512;
+constexpr int WINDOW_HALO  = 288;                      /* lines of a grid up to that */
 constexpr int WINDOW       = SWEEP_ROWS + 2 * WINDOW_HALO;
 constexpr int WINDOWS      = 4;
+constexpr int SWEEP_SLOTS  = 27; /* of a slice at most: one to a lane, and those of all warps fit in shared memory */
+
+/* A slot whose columns are in a window */
+struct alignas(16) SweptSlot {
+  PetscScalar a;
+  int         at, unused; /* place in the ring of the column of lane 0 in the first row group */
+  unsigned    mask[SWEEP_GROUPS];
+};
+
+constexpr int SWEEP_SHARED = WINDOWS * WINDOW * (int)sizeof(PetscScalar) + SWEEP_WARPS * SWEEP_SLOTS * (int)sizeof(SweptSlot);
 
 /* Which slices a block takes: of each plane those from SWEEP_WARPS (its number modulo `groups`) on */
 struct SweepOrder {
   PetscInt begin, end; /* slices */
   PetscInt plane;      /* slices of a plane */
   unsigned groups;     /* blocks side by side in a plane */
-  unsigned deep;       /* planes of a block */
+  unsigned deep;       /* planes of a block, at most 32 */
   PetscInt n;          /* columns */
 };
 
+/* 16 bytes to shared memory, of which the first `bytes` are read and the others are zero */
+__device__ __forceinline__ void CopyAsync(void *to, const void *from, int bytes)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void CopyOneAsync(PetscScalar *to, const PetscScalar *from)
+{
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+
 class SweepWindows {
 public:
-  __device__ __forceinline__ SweepWindows(const SweepOrder &order, PetscScalar *ring, const PetscScalar *x) : ring_(ring), x_(x), n_(order.n), apart_(SLICE_ROWS * order.plane)
+  __device__ __forceinline__ SweepWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, const PetscScalar *x) :
+    ring_(ring), x_(x), n_(order.n), zero_(SLICE_ROWS * first - WINDOW_HALO), apart_(SLICE_ROWS * order.plane), wide_(((size_t)x & 15) == 0)
   {
-    const PetscInt first = (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups));
-
-    zero_ = SLICE_ROWS * first - WINDOW_HALO;
   }
 
-  /* By all threads: window j will be there after a wait for this group of copies */
+  /* By all threads: window j will be there after a wait for the copies and a barrier */
   __device__ __forceinline__ void request(int j) const
   {
-    const PetscCount column = (PetscCount)zero_ + (PetscCount)j * apart_;
+    const PetscCount   column = (PetscCount)zero_ + (PetscCount)j * apart_;
+    PetscScalar *const to     = ring_ + WINDOW * ((j + 1) % WINDOWS);
 
-    for (int i = (int)threadIdx.x; i < WINDOW; i += AIJTC_LANES * SWEEP_WARPS) {
-      if (column + i < 0 || column + i >= n_) continue;
-      asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"((unsigned)__cvta_generic_to_shared(place(j) + i)), "l"(x_ + column + i) : "memory");
+#pragma unroll 1
+    for (int i = 2 * (int)threadIdx.x; i < WINDOW; i += 2 * AIJTC_LANES * SWEEP_WARPS) {
+      const PetscCount left = n_ - column - i;
+
+      if (column + i < 0 || left <= 0) continue; /* columns are even: no pair begins before 0 */
+      if (wide_) CopyAsync(to + i, x_ + column + i, left == 1 ? 8 : 16);
+      else {
+        CopyOneAsync(to + i, x_ + column + i);
+        if (left > 1) CopyOneAsync(to + i + 1, x_ + column + i + 1);
+      }
     }
-    asm volatile("cp.async.commit_group;" ::: "memory");
   }
-  __device__ __forceinline__ static void wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-  /* The array whose element `column` is x[column] for the SLICE_ROWS columns from `first` on; k: the plane of the rows, base: offset of the columns */
-  __device__ __forceinline__ const PetscScalar *holding(PetscInt first, int k, int base) const
+  /* Where in the ring is column `base` of those of this warp in plane k, which follow each other for SLICE_ROWS? -1: nowhere */
+  __device__ __forceinline__ int find(int k, int base) const
   {
-    const int      j  = base > apart_ / 2 ? k + 1 : (base < -(apart_ / 2) ? k - 1 : k);
-    const PetscInt at = (first - zero_) - j * apart_;
+    const int d  = base > apart_ / 2 ? 1 : (base < -(apart_ / 2) ? -1 : 0);
+    const int at = SLICE_ROWS * (int)(threadIdx.x / AIJTC_LANES) + WINDOW_HALO + base - d * apart_;
 
-    return at >= 0 && at + SLICE_ROWS <= WINDOW ? place(j) + at - first : x_;
+    return at >= 0 && at <= WINDOW - SLICE_ROWS ? WINDOW * ((k + d + 1) % WINDOWS) + at : -1;
   }
 
 private:
-  __device__ __forceinline__ PetscScalar *place(int j) const { return ring_ + WINDOW * ((j + 1) % WINDOWS); }
+  __device__ __forceinline__ PetscScalar *place(int j) const
+  {
+    return ring_ + WINDOW * ((j + 1) % WINDOWS);
+  }
 
   PetscScalar       *ring_;
   const PetscScalar *x_;
-  PetscInt           n_, apart_, zero_; /* first column of window 0 */
+  PetscInt           n_, zero_, apart_; /* zero_: first column of window 0 */
+  bool               wide_;
 };
 
-/* A slice of constants without deltas: its rows from s.row on */
-__device__ __forceinline__ void SweepSlice(const SliceView &s, int k, PetscInt m, int lane, const SweepWindows &windows, const PetscScalar *y, PetscScalar *z, const RowDots<SWEEP_WARPS> &dots)
+/* What must be known of a slice before its slots come. Its rows are those from SLICE_ROWS times its number on */
+struct SweepHeader {
+  uint32_t pattern, value;
+  int      slots; /* -1: there is no such slice */
+  uint32_t form;
+
+  __device__ __forceinline__ bool constant() const { return (form & AIJTC_FORM_CONST) && !(form >> AIJTC_FORM_DELTA & 3) && slots <= SWEEP_SLOTS; }
+};
+
+__device__ __forceinline__ SweepHeader LoadHeader(const AIJTCSlice *slice)
 {
-  const bool            full = s.form & AIJTC_FORM_FULL;
+  const uint2 at = __ldg(reinterpret_cast<const uint2 *>(slice));
+
+  return {at.x, at.y, __ldg(&slice->slots), __ldg(&slice->form)};
+}
+
+/* This lane's slot of a slice, `at` being the offset of its columns */
+__device__ __forceinline__ SweptSlot LoadSlot(const LayoutView &A, const SweepHeader &s, int lane)
+{
+  const AIJTCSlot *slot = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * s.pattern);
+  SweptSlot        mine = {
+           0.0, 0, 0, {AIJTC_ALL_LANES, AIJTC_ALL_LANES, AIJTC_ALL_LANES, AIJTC_ALL_LANES}
+  };
+
+  if (!s.constant() || lane >= s.slots) return mine;
+  mine.at = __ldg(&slot[lane].base);
+  mine.a  = __ldg(reinterpret_cast<const PetscScalar *>(A.value + (size_t)AIJTC_UNIT * s.value) + lane);
+  if (!(s.form & AIJTC_FORM_FULL)) LoadMasks<SWEEP_GROUPS>(reinterpret_cast<const uint32_t *>(slot + s.slots) + SWEEP_GROUPS * lane, mine.mask);
+  return mine;
+}
+
+/* By a warp: its slots to shared memory, for plane k. False: not this slice */
+__device__ __forceinline__ bool StoreSlots(const SweepHeader &s, SweptSlot mine, int k, int lane, const SweepWindows &windows, SweptSlot *slots)
+{
+  const bool exists = lane < s.slots;
+
+  if (!s.constant()) return false;
+  mine.at = windows.find(k, mine.at);
+  if (exists) slots[lane] = mine;
+  return __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= 0);
+}
+
+/* The sums of a slice's rows */
+__device__ __forceinline__ void SweepSlice(PetscInt slice, int nslots, const SweptSlot *slots, const PetscScalar *ring, PetscInt m, const PetscScalar *y, PetscScalar *z, const RowDots<SWEEP_WARPS> &dots)
+{
+  const int             lane = threadIdx.x % AIJTC_LANES;
+  const unsigned        mine = 1u << lane;
   RowSums<SWEEP_GROUPS> sums;
 
-  for (int t = 0; t < s.slots; t++) {
-    const int          base = __ldg(&s.slot[t].base);
-    const PetscScalar  a    = ConstValues::load(s, t);
-    const PetscScalar *x    = windows.holding(s.row + base, k, base);
-    unsigned           mask[SWEEP_GROUPS];
+#pragma unroll 4
+  for (int t = 0; t < nslots; t++) {
+    const SweptSlot          s = slots[t];
+    const PetscScalar *const x = ring + s.at + lane;
 
-#pragma unroll
-    for (int r = 0; r < SWEEP_GROUPS; r++) mask[r] = AIJTC_ALL_LANES;
-    if (!full) LoadMasks<SWEEP_GROUPS>(s.mask + SWEEP_GROUPS * t, mask);
 #pragma unroll
     for (int r = 0; r < SWEEP_GROUPS; r++) {
-      const bool on = mask[r] >> lane & 1;
-
-      sums(r, on, a, on ? x[s.row + base + AIJTC_LANES * r + lane] : 0.0);
+      if (s.mask[r] & mine) sums.sum[r] = fma(s.a, x[AIJTC_LANES * r], sums.sum[r]);
     }
   }
 #pragma unroll
   for (int r = 0; r < SWEEP_GROUPS; r++) {
-    const PetscInt row = s.row + AIJTC_LANES * r + lane;
+    const PetscInt row = SLICE_ROWS * slice + AIJTC_LANES * r + lane;
 
     if (row >= m) continue;
     const PetscScalar result = y ? y[row] + sums.sum[r] : sums.sum[r];
@@ -112,47 +181,45 @@ __device__ __forceinline__ void SweepSlice(const SliceView &s, int k, PetscInt m
   }
 }
 
-/* Of any form. Not inlined: it would take the registers of those above */
-__device__ __noinline__ void OtherSlice(const LayoutView &A, PetscInt slice, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<SWEEP_WARPS> &dots)
-{
-  RowsSlice<SWEEP_GROUPS>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
-}
-
-/* Brings what a slice is made of to L2: slots, masks and values of up to some 10 slots */
-__device__ __forceinline__ void PrefetchSlice(const SliceView &s, int lane)
-{
-  if (lane < 4) asm volatile("prefetch.global.L2 [%0];" ::"l"(lane < 3 ? reinterpret_cast<const uint8_t *>(s.slot) + 128 * lane : s.value));
-}
-
-__global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, 1)
+__global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   SweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  extern __shared__ PetscScalar sums[]; /* those of RowDots, then the ring */
+  extern __shared__ PetscScalar sums[]; /* those of RowDots, then the ring, then the slices */
   RowDots<SWEEP_WARPS>          dots(w);
-  const int                     lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES;
-  const SweepWindows            windows(order, sums + (w.w ? 2 * AIJTC_LANES * SWEEP_WARPS : 0), x);
+  const int                     lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
   const PetscInt                in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
-  PetscInt                      slice    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
-  const auto                    exists   = [&](PetscInt q) { return in_plane < order.plane && q < order.end; };
-  SliceView                     s        = {};
+  const PetscInt                first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
+  PetscScalar *const            ring     = sums + (w.w ? 2 * AIJTC_LANES * SWEEP_WARPS : 0);
+  SweptSlot *const              slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW) + SWEEP_SLOTS * warp; /* of this warp */
+  const SweepWindows            windows(order, first - warp, ring, x);
+  const auto                    slice = [&](int k) { return first + k * order.plane; };
+  const auto                    load  = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
+  SweepHeader                   now = load(0), next = load(1);
 
   LetNextLaunchStart();
-  if (exists(slice)) s = LoadSlice<SWEEP_GROUPS>(A, slice, 1);
-  WaitForLaunchBefore();
-  for (int j = -1; j <= 1; j++) windows.request(j);
-  for (int k = 0; k < (int)order.deep; k++, slice += order.plane) {
-    const SliceView now = s;
+  unsigned others = 0; /* planes whose slices are not swept */
+  bool     swept  = StoreSlots(now, LoadSlot(A, now, lane), 0, lane, windows, slots);
 
-    windows.wait();
-    __syncthreads(); /* windows k - 1 .. k + 1 are there, and nobody reads k - 2 any more */
-    if (k + 1 < (int)order.deep) windows.request(k + 2);
-    if (!exists(slice)) continue;
-    if (exists(slice + order.plane)) {
-      s = LoadSlice<SWEEP_GROUPS>(A, slice + order.plane, 1);
-      PrefetchSlice(s, lane);
-    }
-    if ((now.form & AIJTC_FORM_CONST) && !(now.form >> AIJTC_FORM_DELTA & 3)) SweepSlice(now, k, m, lane, windows, y, z, dots);
-    else OtherSlice(A, slice, m, x, y, z, dots);
+  WaitForLaunchBefore();
+#pragma unroll 1
+  for (int j = -1; j <= 1; j++) windows.request(j);
+#pragma unroll 1
+  for (int k = 0; k < deep; k++) {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads(); /* windows k - 1 .. k + 1 are there, and the warp's slots; nobody reads window k - 2 any more */
+    if (k + 1 < deep) windows.request(k + 2);
+    const SweptSlot   mine  = LoadSlot(A, next, lane);
+    const SweepHeader later = load(k + 2);
+
+    if (swept) SweepSlice(slice(k), now.slots, slots, ring, m, y, z, dots);
+    else if (now.slots >= 0) others |= 1u << k;
+    __syncwarp();
+    swept = StoreSlots(next, mine, k + 1, lane, windows, slots);
+    now   = next;
+    next  = later;
+  }
+  for (int k = 0; k < deep; k++) {
+    if (others >> k & 1) RowsSlice<SWEEP_GROUPS>(A, slice(k), m, lane, x, y, z, dots);
   }
   dots.finish();
 }
