@@ -107,7 +107,7 @@ static inline PetscErrorCode MatVecs(Mat A, Vec *right, Vec *left)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* |y - ref| <= bound in every entry; where ref is Inf or NaN y has to be that too, elsewhere not */
+/* |y - ref| <= bound in every entry; where ref is Inf or NaN y has to be that too, elsewhere not. Vectors of each process may have bounds of their own */
 static inline PetscErrorCode CheckVec(Vec y, Vec ref, PetscReal bound, const char what[])
 {
   const PetscScalar *a, *b;
@@ -126,8 +126,8 @@ static inline PetscErrorCode CheckVec(Vec y, Vec ref, PetscReal bound, const cha
   }
   PetscCall(VecRestoreArrayRead(ref, &b));
   PetscCall(VecRestoreArrayRead(y, &a));
-  PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &worst, 1, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
   if (!(worst <= bound)) ok = PETSC_FALSE;
+  PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &worst, 1, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
   PetscCall(Check(ok, "%s: off by %g, allowed %g", what, (double)worst, (double)bound));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

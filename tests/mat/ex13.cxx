@@ -762,7 +762,11 @@ int main(int argc, char **argv)
       test:
          suffix: cuda_forms
          requires: cuda
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern value auto}} -mat_aijtc_form {{tile row}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern}} -mat_aijtc_form {{tile row}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+      test:
+         suffix: cuda_forms_values
+         requires: cuda
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{value auto}} -mat_aijtc_form {{tile row}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
       test:
          suffix: cuda_freed
          requires: cuda
