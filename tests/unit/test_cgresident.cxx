@@ -62,7 +62,7 @@ const std::vector<System> &Systems()
     {"diagonal, all blocks", FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); })                                                                      },
     {"dense 100",            FromColumns(100, [](PetscInt) { return Range(0, 100); })                                                                            },
     {"dense 530",            FromColumns(530, [](PetscInt) { return Range(0, 530); })                                                                            },
-    {"arrow",                FromColumns(400, [](PetscInt r) { return r == 3 ? Range(0, 400) : r < 3 ? std::vector<PetscInt>{r, 3} : std::vector<PetscInt>{3, r}; })},
+    {"arrow",                FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : r < 3 ? std::vector<PetscInt>{r, 3} : std::vector<PetscInt>{3, r}; })},
     {"empty rows",           FromColumns(9000, [](PetscInt r) { return r / 1000 % 2 ? std::vector<PetscInt>{} : Range(r, r + 1); })                                 },
     {"one row",              FromColumns(1, [](PetscInt) { return Range(0, 1); })                                                                                },
   };
@@ -281,7 +281,7 @@ public:
     cuda_(backend != Backend::Host),
     form_(cuda_, system.A, Chip(cuda_)),
     n_(system.A.m),
-    b_(RandomVector(n_, 5)),
+    b_(RightSide(system.A)),
     diagonal_(cuda_, Diagonal(system.A)),
     x_(cuda_, Vector(n_, 0.0)),
     r_(cuda_, b_),
@@ -378,6 +378,16 @@ public:
   }
 
 private:
+  /* Zero in rows without entries: the system has a solution */
+  static Vector RightSide(const Csr &A)
+  {
+    Vector b = RandomVector(A.m, 5);
+
+    for (PetscInt r = 0; r < A.m; r++) {
+      if (!A.Length(r)) b[r] = 0.0;
+    }
+    return b;
+  }
   static Vector Product(Vector a, const Vector &b)
   {
     for (size_t i = 0; i < a.size(); i++) a[i] *= b[i];
@@ -570,7 +580,6 @@ TEST_P(CGResident, TestsBeginLate)
 TEST_P(CGResident, StopsWithin)
 {
   System indefinite = {"indefinite", FromColumns(5000, [](PetscInt r) { return Range(r, r + 1); })};
-  Solve  zero(GetParam(), Systems()[0], false);
 
   for (PetscInt r = 0; r < indefinite.A.m; r++) indefinite.A.a[r] = r % 2 ? -1.0 : 3.0;
   for (bool preconditioned : {false, true}) {

@@ -13,27 +13,37 @@ const void *Choose(bool tensor, bool scaled)
   return scaled ? (const void *)ResidentKernel<false, true> : (const void *)ResidentKernel<false, false>;
 }
 
-/* Shared memory that the kernel may ask for, and L1 as large as it leaves. can: so many blocks run at once */
+/* A kernel may ask for all that a block can have: others may use it with another form. can: so many blocks run at once with so many bytes */
 PetscErrorCode Prepare(const void *kernel, int blocks, size_t bytes, PetscBool *can)
 {
-  int device, multiprocessors, whole, most, resident = 0;
+  cudaFuncAttributes attributes;
+  int                device, multiprocessors, most, resident = 0;
 
   PetscFunctionBegin;
   PetscCallCUDA(cudaGetDevice(&device));
   PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&whole, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
   PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  cudaFuncAttributes attributes;
-
   PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
   *can = (PetscBool)(attributes.sharedSizeBytes + bytes <= (size_t)most);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  const size_t needed = attributes.sharedSizeBytes + bytes + 1024; /* the system's own */
-
-  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, (int)PetscMin((size_t)100, (100 * needed - 1) / whole + 1)));
+  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)attributes.sharedSizeBytes));
   PetscCallCUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, THREADS, bytes));
   *can = (PetscBool)(resident * multiprocessors >= blocks);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* L1 is what shared memory leaves: no more of that than the blocks of this call use */
+PetscErrorCode LeaveL1(const void *kernel, size_t bytes)
+{
+  cudaFuncAttributes attributes;
+  int                device, whole;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&whole, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
+  PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
+  bytes += attributes.sharedSizeBytes + 1024; /* the system's own */
+  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, (int)PetscMin((size_t)100, (100 * bytes - 1) / whole + 1)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -100,9 +110,10 @@ PetscErrorCode TCCGResidentDestroy_CUDA(TCCGResidentWork *work)
 
 PetscErrorCode TCCGResident_CUDA(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, TCCGResidentWork *work, PetscTCStream stream)
 {
-  Problem    problem     = {};
-  void      *arguments[] = {&problem};
-  const bool scaled      = v->diagonal != NULL;
+  Problem     problem     = {};
+  void       *arguments[] = {&problem};
+  const bool  scaled      = v->diagonal != NULL;
+  const void *kernel      = Choose(steps->tensor, scaled);
 
   PetscFunctionBegin;
   PetscCheck(form->cuda && work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Form and work space must be those of the device");
@@ -117,6 +128,7 @@ PetscErrorCode TCCGResident_CUDA(const TCCGForm *form, const TCCGChunk *chunk, c
   problem.tag     = work->tag;
   problem.late    = work->late;
   problem.bound   = (unsigned long long)(1e9 * work->patience);
-  PetscCallCUDA(cudaLaunchCooperativeKernel(Choose(steps->tensor, scaled), dim3((unsigned)form->blocks), dim3(THREADS), arguments, form->shared[scaled], stream));
+  PetscCall(LeaveL1(kernel, form->shared[scaled]));
+  PetscCallCUDA(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)form->blocks), dim3(THREADS), arguments, form->shared[scaled], stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
