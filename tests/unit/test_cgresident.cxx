@@ -5,6 +5,9 @@
 
 namespace
 {
+/* Reductions of norms that leave some digits to compare */
+constexpr double reduction = PetscDefined(USE_REAL_SINGLE) ? 1e-3 : 1e-6;
+
 enum class Backend {
   Host,
   Core,
@@ -56,15 +59,18 @@ std::vector<PetscInt> Range(PetscInt from, PetscInt to)
 const std::vector<System> &Systems()
 {
   static const std::vector<System> all = {
-    {"7-point",              Definite(SevenPoint(12))                                                                                                            },
-    {"7-point, all blocks",  Definite(SevenPoint(43))                                                                                                            },
-    {"27-point",             Definite(TwentySevenPoint(9))                                                                                                       },
-    {"diagonal, all blocks", FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); })                                                                      },
-    {"dense 100",            FromColumns(100, [](PetscInt) { return Range(0, 100); })                                                                            },
-    {"dense 530",            FromColumns(530, [](PetscInt) { return Range(0, 530); })                                                                            },
-    {"arrow",                FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : r < 3 ? std::vector<PetscInt>{r, 3} : std::vector<PetscInt>{3, r}; })},
-    {"empty rows",           FromColumns(9000, [](PetscInt r) { return r / 1000 % 2 ? std::vector<PetscInt>{} : Range(r, r + 1); })                                 },
-    {"one row",              FromColumns(1, [](PetscInt) { return Range(0, 1); })                                                                                },
+    {"7-point",                 Definite(SevenPoint(12))},
+    {                                          "7-point, all blocks", Definite(SevenPoint(43))                        },
+    {                                 "27-point",                         Definite(TwentySevenPoint(9))                           },
+    { "diagonal, all blocks",                         FromColumns(70001,                                       [](PetscInt r) { return Range(r, r + 1); })},
+    {                                         "dense 100",                         FromColumns(100,                                       [](PetscInt) { return Range(0, 100); })},
+    {                                         "dense 530",                         FromColumns(530,                                           [](PetscInt) { return Range(0, 530); })},
+    {                                             "arrow",                         FromColumns(300,
+     [](PetscInt r) {
+                            return r == 3 ? Range(0, 300) : r < 3 ? std::vector<PetscInt>{r, 3} : std::vector<PetscInt>{3, r};
+                          })},
+    {                                       "empty rows",                         FromColumns(9000,                                         [](PetscInt r) { return r / 1000 % 2 ? std::vector<PetscInt>{} : Range(r, r + 1); })},
+    {                                             "one row",                         FromColumns(1,                                                  [](PetscInt) { return Range(0, 1); })},
   };
 
   return all;
@@ -523,7 +529,7 @@ TEST_P(CGResident, IteratesAreThoseOfTheMethod)
       for (int it = 1; it <= its; it++) {
         const TCCGScalars c = computed.Record(it);
 
-        if (expected.rr[it - 1] < 1e-12L * start) break;
+        if (expected.rr[it - 1] < reduction * reduction * start) break;
         ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
         ASSERT_NEAR(c.rr / (double)expected.rr[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
         ASSERT_NEAR(c.beta / (double)expected.zr[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
@@ -541,7 +547,7 @@ TEST_P(CGResident, StopsWhereTheTestSays)
     for (bool preconditioned : {false, true}) {
       SCOPED_TRACE(std::string(system.name) + (preconditioned ? ", jacobi" : ""));
       Solve           free(GetParam(), system, preconditioned), tested(GetParam(), system, preconditioned);
-      const PetscReal norm = 1e-6 * std::sqrt(free.Scalars().zz);
+      const PetscReal norm = reduction * std::sqrt(free.Scalars().zz);
       PetscInt        its  = 0;
 
       tested.SetTest(PETSCTC_NORM_ZZ, norm);
@@ -553,7 +559,7 @@ TEST_P(CGResident, StopsWhereTheTestSays)
       ASSERT_EQ(tested.Record(its + 1).stop, PETSCTC_STOP_UNWRITTEN);
       ASSERT_NO_FATAL_FAILURE(free.Run(0, its));
       ASSERT_NO_FATAL_FAILURE(ExpectSameBits(free.X(), tested.X()));
-      ASSERT_LE(RelativeResidual(system.A, tested.X(), tested.B()), 1e-4);
+      ASSERT_LE(RelativeResidual(system.A, tested.X(), tested.B()), 100 * reduction);
       ASSERT_NO_FATAL_FAILURE(tested.Run(its, its + 3)); /* stopped: nothing happens */
       ASSERT_NO_FATAL_FAILURE(ExpectSameBits(free.X(), tested.X()));
       ASSERT_EQ(tested.Record(its + 1).stop, PETSCTC_STOP_UNWRITTEN);

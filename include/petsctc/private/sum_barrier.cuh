@@ -50,7 +50,7 @@ public:
     }
     if (warp < K) {
       double     total = 0.0;
-      const bool all = collect(warp, total, iteration);
+      const bool all   = collect(warp, total, iteration);
 
       if constexpr (publish) fence();
       if (lane == 0) {

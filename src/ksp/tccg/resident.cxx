@@ -203,8 +203,8 @@ static PetscErrorCode TCCGResidentChunk(KSP ksp, KSP_TCCG *cg, TCCGChunk *chunk)
 
 static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
-  const PetscInt     scaled  = cg->identity ? 0 : 1;
-  const Vec          all[]   = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
+  const PetscInt     scaled = cg->identity ? 0 : 1;
+  const Vec          all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
   TCCGResidentState *state   = &cg->resident;
   PetscScalar       *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
   TCCGChunk          chunk;

@@ -475,11 +475,11 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->name    = KSPTCCG;
-  cg->prepare = KSPTCPrepare_TCCG;
-  cg->solve   = KSPSolve_TCCG;
-  cg->release = KSPTCRelease_TCCG;
-  cg->options = KSPTCSetFromOptions_TCCG;
+  cg->name            = KSPTCCG;
+  cg->prepare         = KSPTCPrepare_TCCG;
+  cg->solve           = KSPSolve_TCCG;
+  cg->release         = KSPTCRelease_TCCG;
+  cg->options         = KSPTCSetFromOptions_TCCG;
   cg->resident_choice = TCCG_RESIDENT_DECIDE;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ TC
 
   if (s >= form.slices) return;
   const SliceRows rows(form, s);
-  const int32_t   row   = rows.first + lane / form.lanes, places = __ldg(form.start + s + 1);
+  const int32_t   row = rows.first + lane / form.lanes, places = __ldg(form.start + s + 1);
   PetscInt        entry = row < rows.end ? __ldg(i + row) + lane % form.lanes : 0;
   const PetscInt  end   = row < rows.end ? __ldg(i + row + 1) : 0;
 

@@ -285,13 +285,13 @@ __global__ void __launch_bounds__(THREADS, 1) ResidentKernel(const __grid_consta
     typename Many::Shared many;
   };
   extern __shared__ __align__(16) double memory[];
-  __shared__ Sums          shared;
-  __shared__ TCCGScalars   s;
-  const Share              own(P.A, scaled, memory);
-  const uint64_t           tag = *P.tag;
-  Barrier                  barrier(P.sums, P.tag, P.late, P.bound);
-  PetscInt                 it = P.chunk.first;
-  bool                     alive;
+  __shared__ Sums                        shared;
+  __shared__ TCCGScalars                 s;
+  const Share                            own(P.A, scaled, memory);
+  const uint64_t                         tag = *P.tag;
+  Barrier                                barrier(P.sums, P.tag, P.late, P.bound);
+  PetscInt                               it = P.chunk.first;
+  bool                                   alive;
 
   if (P.scalars->stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (threadIdx.x == 0) s = *P.scalars;
