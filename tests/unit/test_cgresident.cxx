@@ -585,8 +585,9 @@ TEST_P(CGResident, TestsBeginLate)
 /* p.Ap that changes its sign, as an indefinite matrix has it here in the second iteration at the latest, or is NaN: x and r are what they were after the iteration before */
 TEST_P(CGResident, StopsWithin)
 {
-  System indefinite = {"indefinite", FromColumns(5000, [](PetscInt r) { return Range(r, r + 1); })}, nan = Systems()[0];
+  System indefinite = Systems()[0], nan = Systems()[0];
 
+  indefinite.A = FromColumns(5000, [](PetscInt r) { return Range(r, r + 1); });
   for (PetscInt r = 0; r < indefinite.A.m; r++) indefinite.A.a[r] = r % 2 ? -1.0 : 3.0;
   nan.A.a[1000] = NAN;
   for (const System *system : {&indefinite, &nan}) {
