@@ -56,22 +56,26 @@ std::vector<PetscInt> Range(PetscInt from, PetscInt to)
 }
 
 /* Few blocks and all of them; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; rows without entries; the least matrix */
+std::vector<System> MakeSystems()
+{
+  std::vector<System> all;
+  const auto          add = [&](const char *name, const Csr &A) { all.push_back({name, A}); };
+
+  add("7-point", Definite(SevenPoint(12)));
+  add("7-point, all blocks", Definite(SevenPoint(43)));
+  add("27-point", Definite(TwentySevenPoint(9)));
+  add("diagonal, all blocks", FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }));
+  add("dense 100", FromColumns(100, [](PetscInt) { return Range(0, 100); }));
+  add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
+  add("arrow", FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : std::vector<PetscInt>{std::min(r, (PetscInt)3), std::max(r, (PetscInt)3)}; }));
+  add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
+  add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));
+  return all;
+}
+
 const std::vector<System> &Systems()
 {
-  static const std::vector<System> all = {
-    {"7-point",                 Definite(SevenPoint(12))},
-    {                                          "7-point, all blocks", Definite(SevenPoint(43))                        },
-    {                                 "27-point",                         Definite(TwentySevenPoint(9))                           },
-    { "diagonal, all blocks",                         FromColumns(70001,                                       [](PetscInt r) { return Range(r, r + 1); })},
-    {                                         "dense 100",                         FromColumns(100,                                       [](PetscInt) { return Range(0, 100); })},
-    {                                         "dense 530",                         FromColumns(530,                                           [](PetscInt) { return Range(0, 530); })},
-    {                                             "arrow",                         FromColumns(300,
-     [](PetscInt r) {
-                            return r == 3 ? Range(0, 300) : r < 3 ? std::vector<PetscInt>{r, 3} : std::vector<PetscInt>{3, r};
-                          })},
-    {                                       "empty rows",                         FromColumns(9000,                                         [](PetscInt r) { return r / 1000 % 2 ? std::vector<PetscInt>{} : Range(r, r + 1); })},
-    {                                             "one row",                         FromColumns(1,                                                  [](PetscInt) { return Range(0, 1); })},
-  };
+  static const std::vector<System> all = MakeSystems();
 
   return all;
 }
