@@ -442,7 +442,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 +  -ksp_type tccg                - selects this type
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
--  -ksp_tccg_ahead <decide>      - iterations begun before the host has looked at the one before them
+.  -ksp_tccg_ahead <decide>      - iterations begun before the host has looked at the one before them
+-  -ksp_tccg_resident <decide>   - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
 
    Level: beginner
 
@@ -463,6 +464,10 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, and else 0.
 
    `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are.
+
+   With `-ksp_tccg_resident` matrix and vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` with its
+   CSR arrays on the device (`MatAIJTCSetKeepCSR()`) and without null space, up to about 1.8 million nonzeros, `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm
+   alone; otherwise the steps run and `-ksp_view` says why. Left open it is taken on a GPU wherever it can be. Iterates differ from those of the steps by rounding.
 
    Sums are added in a fixed order: two runs give the same bits.
 
