@@ -235,6 +235,7 @@ PetscErrorCode TCCGResidentIterate(KSP ksp, KSP_TCCG *cg, PetscInt i)
   while (cg->begun <= i || (cg->begun < ksp->max_it && cg->begun - i <= PETSCTC_MAX_CALL)) PetscCall(TCCGResidentBegin(ksp, cg));
   PetscCall(KSPTCAwaitMark(cg, i + 1, marked));
   PetscCall(TCCGResidentCheck(&cg->resident.work));
+  petsctc_counts.mult++;
   if (cg->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
   else PetscCall(PetscLogFlops(flops));
   PetscFunctionReturn(PETSC_SUCCESS);
