@@ -119,6 +119,11 @@ PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, Petsc
 
 /* multdot.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);
+PETSC_INTERN PetscErrorCode MatAIJTCMultIsPlain(Mat, Vec, Vec, Vec, PetscBool *);
+
+/* csr.cxx */
+typedef PetscErrorCode (*MatAIJTCUseCSR)(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx);
+PETSC_INTERN PetscErrorCode MatAIJTCWithCSR(Mat, MatAIJTCUseCSR, void *ctx);
 
 /* seqaijtc.cxx, check.cxx */
 typedef enum {

@@ -5,9 +5,9 @@
             warp   tensor: the all-ones product of the paper. Row k of A holds four of the 32 private sums of dot product k and B is all ones, so that after 8
                    m8n8k4 every column of row k of the accumulator is the warp's sum k: up to 8 sums cost what one does.
                    core: five rounds of shuffles for each sum
-            block  the 8 warps' sums once more in the same way
+            block  the warps' sums once more in the same way
             grid   every block leaves its sums in device memory. The block that arrives last, by a counter, adds the blocks' sums in the order of the blocks' numbers
-                   (each thread those of its number modulo 256) and folds the threads' sums as above.
+                   (each thread those of its number modulo their number) and folds the threads' sums as above.
             The order depends on the grid's size alone, which the launcher derives from n. Row k does not see the other rows, so a sum has the same bits in any company.
    Layout   stage[k][thread] in shared memory, rows 4 numbers apart in the banks: the 8 x 4 reads of an operand do not conflict.
             partial[k * blocks + block] in device memory
@@ -22,11 +22,11 @@
 #include <petsctc/private/mma_f64.cuh>
 #include <petsctc/private/vecreduce.h>
 
-template <int K, bool tensor>
+template <int K, bool tensor, int Threads = 256>
 struct GridReduce {
   static_assert(K >= 0 && K <= PETSCTC_MAX_DOTS, "more sums than an MMA tile has rows");
 
-  static constexpr int threads = 256; /* of a block */
+  static constexpr int threads = Threads; /* of a block */
   static constexpr int warps   = threads / 32;
   static constexpr int rows    = K > 0 ? K : 1; /* an array of no elements is not C++ */
 
@@ -37,8 +37,8 @@ struct GridReduce {
     bool   last;
   };
 
-  /* total[] <- the sums over the block, visible to all its threads */
-  __device__ static void block(const double sum[], Shared &shared)
+  /* total[] <- the sums over the block, visible to the threads of warp 0. Between what other warps have done before and what warp 0 does after lies a __syncthreads() */
+  __device__ static void fold(const double sum[], Shared &shared)
   {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
@@ -59,6 +59,13 @@ struct GridReduce {
         if (lane == 0) shared.total[k] = s;
       }
     }
+    __syncwarp();
+  }
+
+  /* The same, visible to all threads */
+  __device__ static void block(const double sum[], Shared &shared)
+  {
+    fold(sum, shared);
     __syncthreads();
   }
 

@@ -28,6 +28,8 @@ struct _n_KSPTC {
   PetscErrorCode (*solve)(KSP, KSPTC);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
+  /* options of the method's own, NULL if it has none */
+  PetscErrorCode (*options)(KSPTC, PetscOptionItems);
 
   PetscBool   fused;  /* option: fuse where legal */
   PetscBool   tensor; /* option: reductions fold on the Tensor Core */
@@ -37,6 +39,8 @@ struct _n_KSPTC {
   PetscBool   last_pc_in_steps;   /* of the last fused solve */
   const char *last_why;           /* why the last solve that was not fused was not */
   const char *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
+  PetscInt    last_call;          /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
+  const char *last_why_not_call;  /* why not, NULL if nobody asked */
 
   /* of the solve under way */
   KSPTCBackend  backend;
@@ -67,6 +71,7 @@ PETSC_INTERN PetscErrorCode KSPTCDiagonalTake(KSP, Vec, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalKeep(KSP, KSPTCDiagonal *);
 
 /* ahead.cxx */
+PETSC_INTERN PetscErrorCode KSPTCReplayLegal(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);
 

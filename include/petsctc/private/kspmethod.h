@@ -60,20 +60,28 @@ static inline PetscErrorCode KSPTCIterationBegun(M *m, PetscInt it)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Iteration `it`, begun before, is over: its scalars */
+/* Iteration `it`, begun before, is over when what was begun up to `marked` is: its scalars */
 template <class M>
-static inline PetscErrorCode KSPTCAwaitIteration(M *m, PetscInt it)
+static inline PetscErrorCode KSPTCAwaitMark(M *m, PetscInt it, PetscInt marked)
 {
   PetscBool written = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (m->lead) {
-    PetscCall((*m->steps->await)(m->w, (int)(it % PETSCTC_RECORDS)));
+    PetscCall((*m->steps->await)(m->w, (int)(marked % PETSCTC_RECORDS)));
     m->s    = m->w->records[it % PETSCTC_RECORDS];
     written = (PetscBool)((PetscTCStop)m->s.stop != PETSCTC_STOP_UNWRITTEN);
     if (written && m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(m->s)));
   }
   if (!written) PetscCall(KSPTCReadScalars(m));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class M>
+static inline PetscErrorCode KSPTCAwaitIteration(M *m, PetscInt it)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCAwaitMark(m, it, it));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -31,7 +31,8 @@ typedef enum {
 
 enum {
   PETSCTC_MAX_AHEAD = 16, /* iterations begun behind the one that the host looks at next */
-  PETSCTC_RECORDS   = PETSCTC_MAX_AHEAD + 1
+  PETSCTC_MAX_CALL  = 64, /* iterations of one call of a kernel that does several; the next such call may be under way too. More than PETSCTC_MAX_AHEAD */
+  PETSCTC_RECORDS   = 2 * PETSCTC_MAX_CALL
 };
 
 /* Which sum the norm is the root of */

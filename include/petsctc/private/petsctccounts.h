@@ -4,7 +4,7 @@
 #include <petscsys.h>
 
 typedef struct {
-  PetscInt64 mult;            /* products with a tile layout */
+  PetscInt64 mult;            /* products with a layout of ours */
   PetscInt64 mult_parent;     /* products that the parent type did */
   PetscInt64 builds;          /* layouts built */
   PetscInt64 refreshes;       /* layouts whose values were gathered again */

@@ -67,17 +67,26 @@ static PetscErrorCode KSPTCChooseAhead(KSP ksp, KSPTC tc, PetscInt *ahead)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Sets `why` where the host must look at every iteration before the next begins */
+/* Sets `why` where the host must look at every iteration before the next begins, whatever the operators are */
+PetscErrorCode KSPTCReplayLegal(KSP ksp, const char **why)
+{
+  PetscFunctionBegin;
+  *why = NULL;
+  if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
+  else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same for iterations begun ahead */
 static PetscErrorCode KSPTCAheadLegal(KSP ksp, const char **why)
 {
   PetscBool matrix, pc;
 
   PetscFunctionBegin;
-  *why = NULL;
+  PetscCall(KSPTCReplayLegal(ksp, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCPlainOperators(ksp, &matrix, &pc));
-  if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
-  else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
-  else if (!matrix) *why = "the matrix may count its products";
+  if (!matrix) *why = "the matrix may count its products";
   else if (!pc) *why = "the preconditioner may count its applications";
   PetscFunctionReturn(PETSC_SUCCESS);
 }

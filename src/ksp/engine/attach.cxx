@@ -54,7 +54,9 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
   } else {
     PetscCall(KSPTCRegisterCitation());
     PetscCall(KSPTCSetLead(ksp, tc));
-    tc->last_pc_in_steps = PETSC_FALSE;
+    tc->last_pc_in_steps  = PETSC_FALSE;
+    tc->last_call         = 0;
+    tc->last_why_not_call = NULL;
     tc->nfused++;
     petsctc_counts.fused++;
     PetscCall((*tc->solve)(ksp, tc));
@@ -112,6 +114,11 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
+  if (tc->last_call) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call\n", tc->last_call));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (tc->last_why_not_call) PetscCall(PetscViewerASCIIPrintf(viewer, "  not resident (last: %s)\n", tc->last_why_not_call));
   if (tc->last_why_not_ahead) PetscCall(PetscViewerASCIIPrintf(viewer, "  no iterations begun ahead (last: %s)\n", tc->last_why_not_ahead));
   else if (tc->lead) PetscCall(PetscViewerASCIIPrintf(viewer, "  iterations begun ahead %" PetscInt_FMT "\n", tc->lead));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -140,6 +147,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   }
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
   PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them, or decide", tc->name, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
+  if (tc->options) PetscCall((*tc->options)(tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -10,31 +10,7 @@
    References: M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
                Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#include <petsctc/private/kspmethod.h> /*I "petsctc.h" I*/
-
-struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
-  static const TCCGSteps *table(int backend)
-  {
-#if PETSCTC_HAVE_CUDA
-    if (backend == KSPTC_CUDA) return &TCCGSteps_CUDA;
-#endif
-    return backend == KSPTC_HOST ? &TCCGSteps_Host : NULL;
-  }
-
-  Mat           A;
-  PetscBool     identity; /* z is r */
-  KSPTCDiagonal diagonal; /* where z makes the norm: then part of the step that ends an iteration */
-  PetscBool     known;    /* s.beta is z.r of the coming iteration: the host has read it */
-  PetscReal     obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
-
-  /* what was asked of KSPCG */
-  PetscBool single_reduction;
-  PetscReal radius, obj_min;
-  PetscErrorCode (*set_single_reduction)(KSP, PetscBool);
-  PetscErrorCode (*set_radius)(KSP, PetscReal);
-  PetscErrorCode (*set_obj_min)(KSP, PetscReal);
-  PetscErrorCode (*get_obj)(KSP, PetscReal *);
-};
+#include "tccgimpl.h" /*I "petsctc.h" I*/
 
 /* ---- the steps on vectors */
 
@@ -137,6 +113,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCSetUpSteps(ksp, cg));
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
+  cg->is_resident = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,7 +141,7 @@ static PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
 /* Is z, and with it beta, there at the end of iteration `it`, for its norm or since it is r? */
 static PetscBool TCCGEndsWithZ(KSP ksp, const KSP_TCCG *cg, PetscInt it)
 {
-  if (cg->identity) return PETSC_TRUE;
+  if (cg->identity || cg->is_resident) return PETSC_TRUE;
   if (ksp->normtype == KSP_NORM_NATURAL) return PETSC_TRUE;
   return ksp->normtype == KSP_NORM_PRECONDITIONED && ksp->chknorm < it + 1 ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -316,8 +293,11 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  while (KSPTCBeginsMore(ksp, cg, i + 1)) PetscCall(TCCGBegin(ksp, cg, cg->begun));
-  PetscCall(KSPTCAwaitIteration(cg, i + 1));
+  if (cg->is_resident) PetscCall(TCCGResidentIterate(ksp, cg, i));
+  else {
+    while (KSPTCBeginsMore(ksp, cg, i + 1)) PetscCall(TCCGBegin(ksp, cg, cg->begun));
+    PetscCall(KSPTCAwaitIteration(cg, i + 1));
+  }
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -348,8 +328,9 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscCall(TCCGInitialResidual(ksp, cg, &obj));
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  if (TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
-  else PetscCall(VecDestroy(&cg->diagonal.d));
+  PetscCall(TCCGResidentSetUp(ksp, cg));
+  if (!cg->is_resident && TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
+  if (!cg->is_resident && !TCCGNormOfZ(ksp)) PetscCall(VecDestroy(&cg->diagonal.d));
   cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
   do {
     PetscCall(TCCGIterate(ksp, cg, i, &failed));
@@ -379,7 +360,20 @@ static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
 {
   PetscFunctionBegin;
   PetscCall(VecDestroy(&((KSP_TCCG *)tc)->diagonal.d));
+  PetscCall(TCCGResidentRelease((KSP_TCCG *)tc));
   PetscCall(KSPTCReleaseSteps<KSP_TCCG>(tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCSetFromOptions_TCCG(KSPTC tc, PetscOptionItems PetscOptionsObject)
+{
+  static const char *const choices[] = {"false", "true", "decide"};
+  KSP_TCCG                *cg        = (KSP_TCCG *)tc;
+  PetscInt                 choice    = cg->resident_choice;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsEList("-ksp_tccg_resident", "Run many iterations in one call, matrix and vectors on the chip, where that is legal and they fit", KSPTCCG, choices, 3, choices[choice], &choice, NULL));
+  cg->resident_choice = (TCCGResidentChoice)choice;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -448,7 +442,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 +  -ksp_type tccg                - selects this type
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
--  -ksp_tccg_ahead <decide>      - iterations begun before the host has looked at the one before them
+.  -ksp_tccg_ahead <decide>      - iterations begun before the host has looked at the one before them
+-  -ksp_tccg_resident <decide>   - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
 
    Level: beginner
 
@@ -470,6 +465,10 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 
    `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are.
 
+   With `-ksp_tccg_resident` matrix and vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` with its
+   CSR arrays on the device (`MatAIJTCSetKeepCSR()`) and without null space, up to about 1.8 million nonzeros, `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm
+   alone; otherwise the steps run and `-ksp_view` says why. Left open it is taken on a GPU wherever it can be. Iterates differ from those of the steps by rounding.
+
    Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`
@@ -481,10 +480,12 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->name    = KSPTCCG;
-  cg->prepare = KSPTCPrepare_TCCG;
-  cg->solve   = KSPSolve_TCCG;
-  cg->release = KSPTCRelease_TCCG;
+  cg->name            = KSPTCCG;
+  cg->prepare         = KSPTCPrepare_TCCG;
+  cg->solve           = KSPSolve_TCCG;
+  cg->release         = KSPTCRelease_TCCG;
+  cg->options         = KSPTCSetFromOptions_TCCG;
+  cg->resident_choice = TCCG_RESIDENT_DECIDE;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));

@@ -73,20 +73,32 @@ static PetscErrorCode MatAIJTCLayoutMultDot_Host(Mat_AIJTC *tc, Vec x, Vec w, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the product with these vectors one of the layout, and nothing but it? */
-static PetscErrorCode MatAIJTCCanMultDot(Mat A, Vec x, Vec w, Vec y, PetscBool *can)
+/* Is the product with these vectors one of a layout, and nothing but it? */
+PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
   MatAIJTCPath         path;
   Mat_AIJTC           *tc;
 
   PetscFunctionBegin;
-  *can = PETSC_FALSE;
+  *plain = PETSC_FALSE;
   if (!c || c->mpi) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetData(A, &tc));
   PetscCall(MatAIJTCChoosePath(A, c, x, w, y, &path));
-  if (path != AIJTC_WITH_LAYOUT || tc->settings.check) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatAIJTCUpdateLayout(A, c, tc));
+  *plain = (PetscBool)(path == AIJTC_WITH_LAYOUT && !tc->settings.check);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same, and the layout brought up to date: has it nonzeros? */
+static PetscErrorCode MatAIJTCCanMultDot(Mat A, Vec x, Vec w, Vec y, PetscBool *can)
+{
+  Mat_AIJTC *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCMultIsPlain(A, x, w, y, can));
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCGetData(A, &tc));
+  PetscCall(MatAIJTCUpdateLayout(A, MatAIJTCClassOf(A), tc));
   *can = (PetscBool)(tc->layout.nnz > 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

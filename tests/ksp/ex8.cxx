@@ -1,0 +1,271 @@
+static char help[] = "Many iterations of KSPTCCG in one call: what KSPCG does, wherever calls and solves end, and the path where it is not legal.\n\n";
+
+#include "ab.h"
+#include "../viewtext.h"
+
+static PetscErrorCode Say(const char what[], PetscBool ok)
+{
+  PetscFunctionBeginUser;
+  if (!ok) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does a view of the solver say this? */
+static PetscErrorCode Views(KSP ksp, const char text[], PetscBool *found)
+{
+  char buffer[4000], *at;
+
+  PetscFunctionBeginUser;
+  PetscCall(ViewText((PetscObject)ksp, PETSC_VIEWER_DEFAULT, "ex8.txt", buffer, sizeof(buffer)));
+  PetscCall(PetscStrstr(buffer, text, &at));
+  *found = at ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Create(const char resident[], Mat A, PCType pctype, KSP *ksp)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
+  PetscCall(KSPSetOperators(*ksp, A, A));
+  PetscCall(KSPSetType(*ksp, resident ? "tccg" : KSPCG));
+  PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_resident", resident ? resident : "false"));
+  PetscCall(KSPSetFromOptions(*ksp));
+  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_resident"));
+  PetscCall(KSPGetPC(*ksp, &pc));
+  PetscCall(PCSetType(pc, pctype));
+  PetscCall(KSPSetTolerances(*ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 1000));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Solve(KSP ksp, Vec b, ABRun *run)
+{
+  const ABCase c = {"", NULL, NULL, b, NULL, NULL, KSP_NORM_DEFAULT, PC_SIDE_DEFAULT, 0, NULL, NULL};
+
+  PetscFunctionBeginUser;
+  PetscCall(ABSolve(&c, ksp, run));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rounding decides about the last iterations of a solve of more than a hundred: their number may differ by two */
+static PetscErrorCode Alike(const ABRun *theirs, const ABRun *ours, PetscBool *alike)
+{
+  char text[256];
+
+  PetscFunctionBeginUser;
+  *alike = (PetscBool)(PetscAbsInt(theirs->its - ours->its) <= (theirs->its > 100 && theirs->reason > 0 ? 2 : 0));
+  if (*alike && theirs->its == ours->its) {
+    PetscCall(ABCompareRuns(theirs, ours, 0, text, sizeof(text)));
+    if (text[0]) {
+      PetscCall(PetscPrintf(PETSC_COMM_SELF, "  %s\n", text));
+      *alike = PETSC_FALSE;
+    }
+  } else if (theirs->reason != ours->reason) *alike = PETSC_FALSE;
+  if (!*alike) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  %s after %" PetscInt_FMT ", not %s after %" PetscInt_FMT "\n", KSPConvergedReasons[ours->reason], ours->its, KSPConvergedReasons[theirs->reason], theirs->its));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Ended by the test or by the number of iterations, before, at and behind the end of a call */
+static PetscErrorCode Ends(Mat A, Vec b, PCType pctype, KSPNormType norm)
+{
+  const PetscInt max_its[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 1000};
+  PetscBool      ok        = PETSC_TRUE, alike, resident;
+  char           what[64];
+
+  PetscFunctionBeginUser;
+  for (PetscInt max_it : max_its) {
+    ABRun run[2];
+
+    if (max_it == 1000 && norm == KSP_NORM_NONE) continue;
+    for (int k = 0; k < 2; k++) {
+      KSP ksp;
+
+      PetscCall(Create(k ? "true" : NULL, A, pctype, &ksp));
+      PetscCall(KSPSetNormType(ksp, norm));
+      PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, max_it));
+      PetscCall(Solve(ksp, b, &run[k]));
+      PetscCall(Views(ksp, "resident, 64 iterations in a call", &resident));
+      if (resident != (k ? PETSC_TRUE : PETSC_FALSE)) ok = PETSC_FALSE;
+      PetscCall(KSPDestroy(&ksp));
+    }
+    PetscCall(Alike(&run[0], &run[1], &alike));
+    if (max_it == 1000 && run[1].its <= 128) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  only %" PetscInt_FMT " iterations: less than three calls\n", run[1].its));
+    ok = (PetscBool)(ok && alike);
+    for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
+  }
+  PetscCall(PetscSNPrintf(what, sizeof(what), "pc %s, norm %s", pctype, KSPNormTypes[norm]));
+  PetscCall(Say(what, ok));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One object, whose matrix and preconditioner change, gives the bits of one made for each solve; another object of other size solves in between */
+static PetscErrorCode Changes(Mat A, Vec b)
+{
+  PetscBool ok = PETSC_TRUE, same, resident;
+  Mat       M, N;
+  Vec       c;
+  KSP       one, other;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &M));
+  PetscCall(ABMatGrid(23, 31, 0.0, PETSC_FALSE, &N));
+  PetscCall(MatCreateVecs(N, &c, NULL));
+  PetscCall(ABVecFill(c, 3));
+  PetscCall(Create("true", M, PCNONE, &one));
+  PetscCall(Create("true", N, PCJACOBI, &other));
+  for (int k = 0; k < 6; k++) {
+    KSP   fresh;
+    PC    pc;
+    ABRun run[3];
+
+    PetscCall(KSPGetPC(one, &pc));
+    PetscCall(PCSetType(pc, k / 2 % 2 ? PCJACOBI : PCNONE));
+    if (k == 1 || k == 3) PetscCall(MatShift(M, 0.1)); /* values */
+    if (k == 4) PetscCall(KSPReset(one));
+    PetscCall(KSPSetOperators(one, k == 5 ? A : M, k == 5 ? A : M));
+    PetscCall(Create("true", k == 5 ? A : M, k / 2 % 2 ? PCJACOBI : PCNONE, &fresh));
+    PetscCall(Solve(other, c, &run[2]));
+    PetscCall(Solve(one, b, &run[0]));
+    PetscCall(Solve(fresh, b, &run[1]));
+    PetscCall(Views(one, "resident, 64 iterations in a call", &resident));
+    PetscCall(VecEqual(run[0].x, run[1].x, &same));
+    ok = (PetscBool)(ok && same && resident && run[0].its == run[1].its && run[0].reason > 0 && run[2].reason > 0);
+    for (int r = 0; r < 3; r++) PetscCall(VecDestroy(&run[r].x));
+    PetscCall(KSPDestroy(&fresh));
+  }
+  PetscCall(Say("changing matrices and preconditioners", ok));
+  PetscCall(KSPDestroy(&one));
+  PetscCall(KSPDestroy(&other));
+  PetscCall(MatDestroy(&M));
+  PetscCall(MatDestroy(&N));
+  PetscCall(VecDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- where it is not legal */
+
+static PetscErrorCode Watch(KSP, PetscInt, PetscReal, void *)
+{
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode TuneMonitor(KSP ksp)
+{
+  return KSPMonitorSet(ksp, Watch, NULL, NULL);
+}
+
+static PetscErrorCode EndAfterNine(KSP, PetscInt it, PetscReal, KSPConvergedReason *reason, void *)
+{
+  *reason = it == 9 ? KSP_CONVERGED_USER : KSP_CONVERGED_ITERATING;
+  return PETSC_SUCCESS;
+}
+
+static PetscErrorCode TuneTest(KSP ksp)
+{
+  return KSPSetConvergenceTest(ksp, EndAfterNine, NULL, NULL);
+}
+
+static PetscErrorCode TuneCheck(KSP ksp)
+{
+  Mat A, B;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtc_check", NULL));
+  PetscCall(MatSetFromOptions(B));
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtc_check"));
+  PetscCall(KSPSetOperators(ksp, B, B));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Refuses(Mat A, Vec b, PCType pctype, PetscErrorCode (*tune)(KSP), const char why[])
+{
+  char      says[128];
+  ABRun     run;
+  KSP       ksp;
+  PetscBool found;
+
+  PetscFunctionBeginUser;
+  PetscCall(Create("true", A, pctype, &ksp));
+  if (tune) PetscCall((*tune)(ksp));
+  PetscCall(Solve(ksp, b, &run));
+  PetscCall(PetscSNPrintf(says, sizeof(says), "not resident (last: %s)", why));
+  PetscCall(Views(ksp, says, &found));
+  PetscCall(Say(why, (PetscBool)(found && run.reason > 0)));
+  PetscCall(VecDestroy(&run.x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Left open: on a GPU, and there only */
+static PetscErrorCode Decides(Mat A, Vec b)
+{
+  KSP       ksp;
+  ABRun     run;
+  PetscBool resident, cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
+  PetscCall(Create("decide", A, PCJACOBI, &ksp));
+  PetscCall(Solve(ksp, b, &run));
+  PetscCall(Views(ksp, "resident, 64 iterations in a call", &resident));
+  PetscCall(Say("left open", (PetscBool)(resident == cuda && run.reason > 0)));
+  PetscCall(VecDestroy(&run.x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  const KSPNormType norms[] = {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_NONE};
+  Mat               A, N;
+  MatNullSpace      constant;
+  Vec               b;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(ABMatGrid(73, 71, 0.0, PETSC_FALSE, &A));
+  PetscCall(MatCreateVecs(A, NULL, &b));
+  PetscCall(ABVecFill(b, 1));
+  for (KSPNormType norm : norms) {
+    PetscCall(Ends(A, b, PCNONE, norm));
+    PetscCall(Ends(A, b, PCJACOBI, norm));
+  }
+  PetscCall(Changes(A, b));
+  PetscCall(Decides(A, b));
+  PetscCall(Refuses(A, b, PCSOR, NULL, "the preconditioner is neither none nor jacobi"));
+  PetscCall(Refuses(A, b, PCNONE, TuneMonitor, "a monitor may look at the solution"));
+  PetscCall(Refuses(A, b, PCNONE, TuneTest, "the convergence test is the user's"));
+  PetscCall(Refuses(A, b, PCJACOBI, TuneCheck, "products are not those of a layout of MATAIJTC"));
+  PetscCall(ABMatGrid(73, 71, 0.0, PETSC_TRUE, &N));
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &constant));
+  PetscCall(MatSetNullSpace(N, constant));
+  PetscCall(MatNullSpaceRemove(constant, b));
+  PetscCall(MatNullSpaceDestroy(&constant));
+  PetscCall(Refuses(N, b, PCJACOBI, NULL, "the matrix has a null space"));
+  PetscCall(ABFinish());
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&N));
+  PetscCall(VecDestroy(&b));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc
+      output_file: output/ex8.out
+      requires: double # in single precision rounding decides after few iterations
+      test:
+         suffix: host
+      test:
+         suffix: cuda
+         requires: cuda
+         args: -mat_vec_type cuda
+
+TEST*/
