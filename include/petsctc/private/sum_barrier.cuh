@@ -57,11 +57,11 @@ public:
         totals[warp] = total;
         came[warp]   = all;
       }
-      join<K>();
-      if (threadIdx.x == 0) {
-        for (int k = 1; k < K; ++k) came[0] = came[0] && came[k];
-        if (came[0]) derive(totals);
-      }
+    }
+    if constexpr (K > 1) __syncthreads(); /* of K warps would do, by another barrier: racecheck does not follow those */
+    if (threadIdx.x == 0) {
+      for (int k = 1; k < K; ++k) came[0] = came[0] && came[k];
+      if (came[0]) derive(totals);
     }
     __syncthreads();
     return came[0];
@@ -91,14 +91,6 @@ private:
 
     asm volatile("{\n\t.reg .b128 r;\n\tld.relaxed.gpu.global.b128 r, [%2];\n\tmov.b128 {%0, %1}, r;\n\t}" : "=l"(bits), "=l"(tag) : "l"(__cvta_generic_to_global(record)) : "memory");
     sum = __longlong_as_double(bits);
-  }
-
-  /* Of warps 0 .. K - 1, which write totals[] before and read it after */
-  template <int K>
-  __device__ static void join()
-  {
-    if constexpr (K == 1) __syncwarp();
-    else asm volatile("bar.sync 1, %0;" ::"n"(32 * K) : "memory");
   }
 
   /* By a warp: sum k over the blocks, in all lanes */

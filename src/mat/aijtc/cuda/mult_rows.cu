@@ -16,13 +16,14 @@
 
 namespace
 {
-constexpr int      ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 registers */
-constexpr int      RUN_WARPS       = 32;
-constexpr unsigned PLANES          = 8;   /* one after the other */
-constexpr unsigned RUN             = 8;   /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
-constexpr unsigned SWEEP           = 16;  /* planes of a block at most */
-constexpr PetscInt NEAR            = 16;  /* columns are near if they are within this part of the rows */
-constexpr PetscInt MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device */
+constexpr int        ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 registers */
+constexpr int        RUN_WARPS       = 32;
+constexpr unsigned   PLANES          = 8;   /* one after the other */
+constexpr unsigned   RUN             = 8;   /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
+constexpr unsigned   SWEEP           = 16;  /* planes of a block at most */
+constexpr PetscCount SWEEP_PATTERN   = 256; /* bytes of a slice: 10 slots */
+constexpr PetscInt   NEAR            = 16;  /* columns are near if they are within this part of the rows */
+constexpr PetscInt   MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device */
 
 struct SliceOrder {
   PetscInt begin, end; /* slices */
@@ -61,7 +62,7 @@ SliceOrder InRuns(SliceOrder order)
   return order;
 }
 
-/* Can the planes be swept? Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
+/* Can the planes be swept, and is it worth it? Not with many offsets, of which L1 has most (and stride is not the distance of planes). Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
 bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
 {
   static int most = -1; /* bytes of shared memory */
@@ -72,7 +73,7 @@ bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
   order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
   order->n     = A.n;
   if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
-  if (order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS) return false;
+  if (order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
   if (most < 0 && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) most = 0;
   if ((size_t)most < SWEEP_SHARED + sizeof(PetscScalar) * 2 * AIJTC_LANES * SWEEP_WARPS) return false;
 
