@@ -62,7 +62,7 @@ SliceOrder InRuns(SliceOrder order)
   return order;
 }
 
-/* Can the planes be swept, and is it worth it? Not with many offsets, of which L1 has most (and stride is not the distance of planes). Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
+/* Can the planes be swept, and is it worth it? Not with lines longer than what windows have on either side; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
 bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
 {
   static int most = -1; /* bytes of shared memory */
@@ -73,7 +73,7 @@ bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
   order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
   order->n     = A.n;
   if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
-  if (order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
+  if (A.line > WINDOW_HALO || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
   if (most < 0 && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) most = 0;
   if ((size_t)most < SWEEP_SHARED + sizeof(PetscScalar) * 2 * AIJTC_LANES * SWEEP_WARPS) return false;
 
