@@ -7,8 +7,9 @@
      of the same place in PLANES planes, one after the other: what it has loaded for one plane it finds in L1 for the next two. 7-point 256^3: L1 hits 43 -> 58 %, 142 -> 135 us. Where values are read one
      by one this order is 1 to 2 % slower.
      In runs: rows that do not share their offsets still have neighbours' columns near each other if they are numbered well, which is told by how far they reach (layout->stride again). A block of
-     RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 97 us; a
+     RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 96 us; a
      random one would be 3 % slower.
+     Planes swept: with few offsets, and lines that windows of x hold, in shared memory instead of L1 (mult_sweep.cuh): 7-point 256^3 135 -> 115 us.
 */
 #include "mult.cuh"
 #include "mult_rows.cuh"
