@@ -327,13 +327,16 @@ public:
 
   void Run(PetscInt first, PetscInt last)
   {
+    PetscBool refused = PETSC_FALSE;
+
     chunk_.first = first;
     chunk_.last  = last;
     for (PetscInt it = first + 1; it <= last; it++) work_.records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
 #if PETSCTC_HAVE_CUDA
-    if (cuda_) { ASSERT_EQ(TCCGResident_CUDA(&form_.form, &chunk_, &vectors_, &work_, &resident_, nullptr), PETSC_SUCCESS); }
+    if (cuda_) { ASSERT_EQ(TCCGResident_CUDA(&form_.form, &chunk_, &vectors_, &work_, &resident_, &refused, nullptr), PETSC_SUCCESS); }
 #endif
-    if (!cuda_) { ASSERT_EQ(TCCGResident_Host(&form_.form, &chunk_, &vectors_, &work_, &resident_, nullptr), PETSC_SUCCESS); }
+    if (!cuda_) { ASSERT_EQ(TCCGResident_Host(&form_.form, &chunk_, &vectors_, &work_, &resident_, &refused, nullptr), PETSC_SUCCESS); }
+    ASSERT_FALSE(refused);
     (void)Scalars(); /* waits */
     ASSERT_EQ(TCCGResidentCheck(&resident_), PETSC_SUCCESS);
   }

@@ -109,8 +109,8 @@ static inline PetscErrorCode KSPTCCheckAgrees(KSP ksp, const M *m, PetscInt it)
 
   PetscFunctionBegin;
   PetscCheck(stopped ? ksp->reason != KSP_CONVERGED_ITERATING : (!ksp->reason || m->begun <= it), PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "After iteration %" PetscInt_FMT ", norm %g, the convergence test says %s and the steps %s (code %g): run with -ksp_%s_ahead 0", it, (double)ksp->rnorm, KSPConvergedReasons[ksp->reason], stopped ? "have stopped" : "go on",
-             (double)m->s.stop, m->name);
+             "After iteration %" PetscInt_FMT ", norm %g, the convergence test says %s and the steps %s (code %g): run with -ksp_%s_%s", it, (double)ksp->rnorm, KSPConvergedReasons[ksp->reason], stopped ? "have stopped" : "go on", (double)m->s.stop,
+             m->name, m->last_call ? "resident false" : "ahead 0");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -56,7 +56,7 @@ static inline size_t TCCGBytesOfBlock(PetscCount places, PetscCount rows, PetscC
   return (size_t)places * (sizeof(PetscScalar) + sizeof(int32_t)) + (size_t)rows * TCCGVectorsOfBlock(scaled) * sizeof(PetscScalar) + (size_t)(slices + 1) * sizeof(int32_t);
 }
 
-/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will. fits: the blocks' shares without preconditioner fit into chip->shared; otherwise, and on
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will. fits: the blocks' shares without preconditioner fit into chip->shared, and the form into device memory; otherwise, and on
    failure, the form holds nothing. Waits for the device. */
 PETSC_INTERN PetscErrorCode TCCGFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const TCCGChip *chip, TCCGForm *form, PetscBool *fits, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode TCCGFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const TCCGChip *chip, TCCGForm *form, PetscBool *fits, PetscTCStream stream);

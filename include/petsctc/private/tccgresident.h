@@ -56,14 +56,14 @@ typedef struct {
   PetscReal         patience; /* CUDA: seconds that a block waits for the others */
 } TCCGResidentWork;
 
-/* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner; if not, `work` holds nothing. Destroy takes what a failed create has left */
+/* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing. Destroy takes what a failed create has left */
 PETSC_INTERN PetscErrorCode TCCGResidentCreate_Host(const TCCGForm *form, PetscBool scaled, TCCGResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCCGResidentCreate_CUDA(const TCCGForm *form, PetscBool scaled, TCCGResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCCGResidentDestroy_Host(TCCGResidentWork *work);
 PETSC_INTERN PetscErrorCode TCCGResidentDestroy_CUDA(TCCGResidentWork *work);
 
-/* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core */
-PETSC_INTERN PetscErrorCode TCCGResident_Host(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, TCCGResidentWork *work, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode TCCGResident_CUDA(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, TCCGResidentWork *work, PetscTCStream stream);
+/* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
+PETSC_INTERN PetscErrorCode TCCGResident_Host(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, TCCGResidentWork *work, PetscBool *refused, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode TCCGResident_CUDA(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, TCCGResidentWork *work, PetscBool *refused, PetscTCStream stream);
 /* An error if the kernel gave up waiting; to be asked once the call is over. The work is then of no more use */
 PETSC_INTERN PetscErrorCode TCCGResidentCheck(const TCCGResidentWork *work);

@@ -30,6 +30,7 @@ static PetscErrorCode TCCGMatrixLegal(KSP ksp, KSP_TCCG *cg, const char **why)
   if (null) *why = "the matrix has a null space";
   else if (ksp->transpose_solve) *why = "the system is transposed";
   else if (!plain) *why = "products are not those of a layout of MATAIJTC";
+  else if (MatAIJTCClassOf(cg->A)->cuda != (PetscBool)(cg->backend == KSPTC_CUDA)) *why = "matrix and vectors live in different memory";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetNonzeros(cg->A, &nnz));
   PetscCall(MatAIJTCGetData(cg->A, &tc));
@@ -114,7 +115,7 @@ static PetscErrorCode TCCGFillForm(PetscInt m, PetscCount nnz, const PetscInt i[
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The form of the matrix as it is now. That it does not fit is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
+/* The form of the matrix as it is now. That it does not fit, or found no room in device memory, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
 static PetscErrorCode TCCGUpdateForm(KSP_TCCG *cg)
 {
   const PetscObjectId    id    = ((PetscObject)cg->A)->id;
@@ -167,19 +168,29 @@ PetscErrorCode TCCGResidentSetUp(KSP ksp, KSP_TCCG *cg)
   if (cg->resident_choice == TCCG_RESIDENT_FALSE || (cg->resident_choice == TCCG_RESIDENT_DECIDE && cg->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TCCGResidentLegal(ksp, cg, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(TCCGUpdateForm(cg));
+  if (!cg->resident.fits) *why = "the matrix does not fit on the chip, or its form into device memory";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(TCCGUpdateWork(cg));
+  if (!cg->resident.can) *why = cg->identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (!cg->identity) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
   if (!cg->identity && !cg->diagonal.d) *why = "each result of the preconditioner is checked";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(TCCGUpdateForm(cg));
-  if (!cg->resident.fits) *why = "the matrix does not fit on the chip";
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(TCCGUpdateWork(cg));
-  if (!cg->resident.can) *why = cg->identity ? "the device does not run the cooperative kernel" : "matrix and preconditioner do not fit on the chip";
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   cg->is_resident = PETSC_TRUE;
   cg->last_call   = PETSCTC_MAX_CALL;
+  cg->steps_lead  = cg->lead;
   cg->lead        = PETSCTC_MAX_CALL;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The device has refused the first call: the steps do the solve */
+static void TCCGResidentRefused(KSP_TCCG *cg)
+{
+  cg->is_resident       = PETSC_FALSE;
+  cg->last_call         = 0;
+  cg->lead              = cg->steps_lead;
+  cg->last_why_not_call = "the device refused to launch the cooperative kernel";
 }
 
 /* ---- iterations */
@@ -207,6 +218,7 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   const Vec          all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
   TCCGResidentState *state   = &cg->resident;
   PetscScalar       *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
+  PetscBool          refused = PETSC_FALSE;
   TCCGChunk          chunk;
 
   PetscFunctionBegin;
@@ -215,24 +227,42 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   const TCCGVectors vectors = {array[1], array[2], array[3], scaled ? array[4] : array[2], array[0], array[4]};
 
 #if PETSCTC_HAVE_CUDA
-  if (cg->backend == KSPTC_CUDA) PetscCall(TCCGResident_CUDA(&state->form, &chunk, &vectors, cg->w, &state->work, cg->stream));
+  if (cg->backend == KSPTC_CUDA) PetscCall(TCCGResident_CUDA(&state->form, &chunk, &vectors, cg->w, &state->work, &refused, cg->stream));
   else
 #endif
-    PetscCall(TCCGResident_Host(&state->form, &chunk, &vectors, cg->w, &state->work, cg->stream));
+    PetscCall(TCCGResident_Host(&state->form, &chunk, &vectors, cg->w, &state->work, &refused, cg->stream));
   PetscCall(KSPTCStepEnd(cg, scaled, 4, v, a, 0.0));
+  PetscCheck(!refused || !cg->begun, PETSC_COMM_SELF, PETSC_ERR_GPU, "The device launched the cooperative kernel for %" PetscInt_FMT " iterations and then no more: do other processes share it? Use -ksp_tccg_resident false", cg->begun);
+  if (refused) {
+    TCCGResidentRefused(cg);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   cg->unsettled = PETSC_TRUE;
   PetscCall(KSPTCIterationBegun(cg, chunk.last));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Iteration i+1 is over: cg->s are its scalars. The host looks at it, so it is logged as it would have been. Calls are all of the same length but for the last one: hence in which an iteration is */
+/* Those of the steps, and so of KSPCG, were no row empty */
+static PetscLogDouble TCCGIterationFlops(KSP ksp, const KSP_TCCG *cg, PetscInt i)
+{
+  PetscLogDouble vectors = i ? 8.0 : 6.0; /* direction, curvature, update */
+
+  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) vectors += 2.0;
+  vectors += ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0;
+  if (!cg->identity) vectors += 1.0;
+  return 2.0 * (PetscLogDouble)cg->resident.form.nnz + (vectors - 1.0) * cg->n;
+}
+
+/* Iteration i+1 is over: cg->s are its scalars; unless the device has refused the first call, so that the solve is not resident. The host looks at it, so it is logged as it would have been. Calls are
+   all of the same length but for the last one: hence in which an iteration is */
 PetscErrorCode TCCGResidentIterate(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
   const PetscInt       marked = PetscMax(i + 1, PetscMin((i / PETSCTC_MAX_CALL + 1) * PETSCTC_MAX_CALL, ksp->max_it));
-  const PetscLogDouble flops  = 2.0 * (PetscLogDouble)cg->resident.form.nnz + (cg->identity ? 10.0 : 13.0) * cg->n;
+  const PetscLogDouble flops  = TCCGIterationFlops(ksp, cg, i);
 
   PetscFunctionBegin;
-  while (cg->begun <= i || (cg->begun < ksp->max_it && cg->begun - i <= PETSCTC_MAX_CALL)) PetscCall(TCCGResidentBegin(ksp, cg));
+  while (cg->is_resident && (cg->begun <= i || (cg->begun < ksp->max_it && cg->begun - i <= PETSCTC_MAX_CALL))) PetscCall(TCCGResidentBegin(ksp, cg));
+  if (!cg->is_resident) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCAwaitMark(cg, i + 1, marked));
   PetscCall(TCCGResidentCheck(&cg->resident.work));
   petsctc_counts.mult++;

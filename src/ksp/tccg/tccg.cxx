@@ -284,6 +284,30 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The diagonal of the preconditioner where it is part of the steps; a resident solve has taken it */
+static PetscErrorCode TCCGTakeDiagonal(KSP ksp, KSP_TCCG *cg)
+{
+  PetscFunctionBegin;
+  if (cg->identity || (!cg->is_resident && !TCCGNormOfZ(ksp))) PetscCall(VecDestroy(&cg->diagonal.d));
+  else if (!cg->is_resident) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
+  cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iteration i+1 on the device or by the steps, and its scalars */
+static PetscErrorCode TCCGRun(KSP ksp, KSP_TCCG *cg, PetscInt i)
+{
+  PetscFunctionBegin;
+  if (cg->is_resident) {
+    PetscCall(TCCGResidentIterate(ksp, cg, i));
+    if (cg->is_resident) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(TCCGTakeDiagonal(ksp, cg));
+  }
+  while (KSPTCBeginsMore(ksp, cg, i + 1)) PetscCall(TCCGBegin(ksp, cg, cg->begun));
+  PetscCall(KSPTCAwaitIteration(cg, i + 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration i+1. Afterwards: go on, or the reason is set; `failed`: and leave at once */
 static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *failed)
 {
@@ -293,11 +317,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  if (cg->is_resident) PetscCall(TCCGResidentIterate(ksp, cg, i));
-  else {
-    while (KSPTCBeginsMore(ksp, cg, i + 1)) PetscCall(TCCGBegin(ksp, cg, cg->begun));
-    PetscCall(KSPTCAwaitIteration(cg, i + 1));
-  }
+  PetscCall(TCCGRun(ksp, cg, i));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -329,9 +349,7 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TCCGResidentSetUp(ksp, cg));
-  if (!cg->is_resident && TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
-  if (!cg->is_resident && !TCCGNormOfZ(ksp)) PetscCall(VecDestroy(&cg->diagonal.d));
-  cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
+  PetscCall(TCCGTakeDiagonal(ksp, cg));
   do {
     PetscCall(TCCGIterate(ksp, cg, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);

@@ -41,6 +41,7 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
 
   TCCGResidentChoice resident_choice; /* option */
   PetscBool          is_resident;     /* of the solve under way, from its first iteration on */
+  PetscInt           steps_lead;      /* what `lead` was for the steps */
   TCCGResidentState  resident;
 
   /* what was asked of KSPCG */

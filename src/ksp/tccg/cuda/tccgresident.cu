@@ -46,6 +46,43 @@ PetscErrorCode LeaveL1(const void *kernel, size_t bytes)
   PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, (int)PetscMin((size_t)100, (100 * bytes - 1) / whole + 1)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* What a device without room for all blocks at once says, as one that other processes share may */
+PetscErrorCode Launch(const void *kernel, unsigned blocks, size_t shared, void *arguments[], PetscBool *refused, cudaStream_t stream)
+{
+  const cudaError_t cerr = cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(THREADS), arguments, shared, stream);
+
+  PetscFunctionBegin;
+  *refused = (PetscBool)(cerr == cudaErrorCooperativeLaunchTooLarge || cerr == cudaErrorNotSupported || cerr == cudaErrorLaunchOutOfResources);
+  if (*refused) (void)cudaGetLastError(); /* it must not appear again after the next launch */
+  else PetscCallCUDA(cerr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* False: there is no room. What has been allocated is for a destroy */
+PetscErrorCode Allocate(const TCCGForm *form, TCCGResidentWork *work, PetscBool *room)
+{
+  const size_t sums = Barrier::records * sizeof(*work->sums);
+  cudaError_t  cerr = cudaMalloc((void **)&work->pairs, 2 * (size_t)form->m * sizeof(*work->pairs));
+
+  PetscFunctionBegin;
+  if (!cerr) cerr = cudaMalloc((void **)&work->sums, sums);
+  if (!cerr) cerr = cudaMalloc((void **)&work->tag, sizeof(*work->tag));
+  if (!cerr) cerr = cudaMalloc((void **)&work->records, PETSCTC_RECORDS * sizeof(*work->records));
+  if (!cerr) cerr = cudaMallocHost((void **)&work->late, sizeof(*work->late));
+  *room = (PetscBool)(cerr != cudaErrorMemoryAllocation);
+  if (!*room) {
+    (void)cudaGetLastError(); /* the steps run: it must not appear again after the next launch */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallCUDA(cerr);
+  *work->late = {};
+  /* Tags begin with 1 */
+  PetscCallCUDA(cudaMemset(work->sums, 0, sums));
+  PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
+  PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the stream of the solve may be one that does not wait for this one */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 } // namespace
 
 PetscErrorCode TCCGChipGet_CUDA(TCCGChip *chip)
@@ -72,8 +109,6 @@ PetscErrorCode TCCGChipGet_CUDA(TCCGChip *chip)
 
 PetscErrorCode TCCGResidentCreate_CUDA(const TCCGForm *form, PetscBool scaled, TCCGResidentWork *work, PetscBool *can)
 {
-  const size_t sums = Barrier::records * sizeof(*work->sums);
-
   PetscFunctionBegin;
   *work = {};
   for (bool tensor : {false, true}) {
@@ -82,15 +117,8 @@ PetscErrorCode TCCGResidentCreate_CUDA(const TCCGForm *form, PetscBool scaled, T
   }
   work->cuda     = PETSC_TRUE;
   work->patience = 10.0;
-  PetscCallCUDA(cudaMalloc((void **)&work->pairs, 2 * (size_t)form->m * sizeof(*work->pairs)));
-  PetscCallCUDA(cudaMalloc((void **)&work->sums, sums));
-  PetscCallCUDA(cudaMalloc((void **)&work->tag, sizeof(*work->tag)));
-  PetscCallCUDA(cudaMalloc((void **)&work->records, PETSCTC_RECORDS * sizeof(*work->records)));
-  PetscCallCUDA(cudaMallocHost((void **)&work->late, sizeof(*work->late)));
-  *work->late = {};
-  /* Tags begin with 1 */
-  PetscCallCUDA(cudaMemset(work->sums, 0, sums));
-  PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
+  PetscCall(Allocate(form, work, can));
+  if (!*can) PetscCall(TCCGResidentDestroy_CUDA(work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -108,7 +136,7 @@ PetscErrorCode TCCGResidentDestroy_CUDA(TCCGResidentWork *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCCGResident_CUDA(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, TCCGResidentWork *work, PetscTCStream stream)
+PetscErrorCode TCCGResident_CUDA(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, TCCGResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   Problem     problem     = {};
   void       *arguments[] = {&problem};
@@ -129,6 +157,6 @@ PetscErrorCode TCCGResident_CUDA(const TCCGForm *form, const TCCGChunk *chunk, c
   problem.late    = work->late;
   problem.bound   = (unsigned long long)(1e9 * work->patience);
   PetscCall(LeaveL1(kernel, form->shared[scaled]));
-  PetscCallCUDA(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)form->blocks), dim3(THREADS), arguments, form->shared[scaled], stream));
+  PetscCall(Launch(kernel, (unsigned)form->blocks, form->shared[scaled], arguments, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,11 +64,12 @@ static void Mult(const TCCGForm *A, const PetscScalar p[], PetscScalar w[])
   }
 }
 
-PetscErrorCode TCCGResident_Host(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, PETSC_UNUSED TCCGResidentWork *work, PetscTCStream stream)
+PetscErrorCode TCCGResident_Host(const TCCGForm *form, const TCCGChunk *chunk, const TCCGVectors *v, TCCGWork *steps, PETSC_UNUSED TCCGResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const PetscInt n = form->m;
 
   PetscFunctionBegin;
+  *refused = PETSC_FALSE;
   for (PetscInt it = chunk->first; it < chunk->last && steps->s->stop == 0.0; it++) {
     const PetscBool first = (PetscBool)(it == 0);
 
