@@ -270,12 +270,13 @@ TEST_P(ResidentForm, TakesValuesAnew)
 
 TEST_P(ResidentForm, SaysWhatDoesNotFit)
 {
-  const Csr &A    = Systems()[1].A; /* 0.54 million nonzeros, 79,507 rows: 12 and 32 bytes */
-  TCCGChip   chip = Chip(cuda);
+  const Csr   &A    = Systems()[1].A; /* 0.54 million nonzeros, 79,507 rows: 12 and 32 bytes, in single precision 8 and 16 */
+  TCCGChip     chip = Chip(cuda);
+  const size_t mean = TCCGBytesOfBlock(A.i[A.m], A.m, 0, PETSC_FALSE) / TCCG_BLOCKS;
 
   chip.shared = 40000; /* of each: too few for the mean block */
   ASSERT_FALSE(OwnedForm(cuda, A, chip).fits);
-  chip.shared = (12 * (size_t)A.i[A.m] + 32 * (size_t)A.m) / TCCG_BLOCKS; /* the mean block, but not the largest: slices have places without entries */
+  chip.shared = mean; /* the mean block, but not the largest: slices have places without entries */
   if (chip.blocks == TCCG_BLOCKS) { ASSERT_FALSE(OwnedForm(cuda, A, chip).fits); }
   ASSERT_TRUE(OwnedForm(cuda, A, Chip(cuda)).fits);
   chip.blocks = 0;
