@@ -53,10 +53,9 @@ struct SweepOrder {
   PetscInt n;          /* columns */
 };
 
-/* 16 bytes to shared memory, of which the first `bytes` are read and the others are zero */
-__device__ __forceinline__ void CopyAsync(void *to, const void *from, int bytes)
+__device__ __forceinline__ void CopyPairAsync(PetscScalar *to, const PetscScalar *from)
 {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
 }
 
 __device__ __forceinline__ void CopyOneAsync(PetscScalar *to, const PetscScalar *from)
@@ -82,7 +81,7 @@ public:
       const PetscCount left = n_ - column - i;
 
       if (column + i < 0 || left <= 0) continue; /* columns are even: no pair begins before 0 */
-      if (wide_) CopyAsync(to + i, x_ + column + i, left == 1 ? 8 : 16);
+      if (wide_ && left > 1) CopyPairAsync(to + i, x_ + column + i);
       else {
         CopyOneAsync(to + i, x_ + column + i);
         if (left > 1) CopyOneAsync(to + i + 1, x_ + column + i + 1);
