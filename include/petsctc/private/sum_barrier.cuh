@@ -19,8 +19,8 @@
 #pragma once
 
 #include <petsctc/private/grid_reduce.cuh>
+#include <petsctc/private/ksptcresident.h>
 #include <petsctc/private/lateblock.h>
-#include <petsctc/private/tccgresident.h>
 
 /* MostBlocks of a grid, MostSums of a barrier */
 template <int MostBlocks, int MostSums>

@@ -58,9 +58,9 @@ static PetscErrorCode TCCGResidentReleaseWork(TCCGResidentState *state)
   PetscFunctionBegin;
   state->made = PETSC_FALSE;
 #if PETSCTC_HAVE_CUDA
-  if (state->backend == KSPTC_CUDA) PetscCall(TCCGResidentDestroy_CUDA(&state->work));
+  if (state->backend == KSPTC_CUDA) PetscCall(KSPTCResidentDestroy_CUDA(&state->work));
 #endif
-  PetscCall(TCCGResidentDestroy_Host(&state->work));
+  PetscCall(KSPTCResidentDestroy_Host(&state->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -72,9 +72,9 @@ PetscErrorCode TCCGResidentRelease(KSP_TCCG *cg)
   PetscCall(TCCGResidentReleaseWork(state));
   state->address = NULL;
 #if PETSCTC_HAVE_CUDA
-  if (state->backend == KSPTC_CUDA) PetscCall(TCCGFormDestroy_CUDA(&state->form));
+  if (state->backend == KSPTC_CUDA) PetscCall(KSPTCFormDestroy_CUDA(&state->form));
 #endif
-  PetscCall(TCCGFormDestroy_Host(&state->form));
+  PetscCall(KSPTCFormDestroy_Host(&state->form));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -82,18 +82,18 @@ static PetscErrorCode TCCGCreateForm(PetscInt m, PetscCount nnz, const PetscInt 
 {
   KSP_TCCG          *cg    = (KSP_TCCG *)ctx;
   TCCGResidentState *state = &cg->resident;
-  TCCGChip           chip;
+  KSPTCChip          chip;
 
   PetscFunctionBegin;
 #if PETSCTC_HAVE_CUDA
   if (cg->backend == KSPTC_CUDA) {
     PetscCall(TCCGChipGet_CUDA(&chip));
-    PetscCall(TCCGFormCreate_CUDA(m, nnz, i, j, a, &chip, &state->form, &state->fits, cg->stream));
+    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, TCCGVectorsOfBlock(false), &chip, &state->form, &state->fits, cg->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(TCCGChipGet_Host(&chip));
-  PetscCall(TCCGFormCreate_Host(m, nnz, i, j, a, &chip, &state->form, &state->fits, cg->stream));
+  PetscCall(KSPTCChipGet_Host(&chip));
+  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, TCCGVectorsOfBlock(false), &chip, &state->form, &state->fits, cg->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,11 +106,11 @@ static PetscErrorCode TCCGFillForm(PetscInt m, PetscCount nnz, const PetscInt i[
   PetscCheck(m == state->form.m && nnz == state->form.nnz, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The matrix has another pattern in the same state of its pattern");
 #if PETSCTC_HAVE_CUDA
   if (cg->backend == KSPTC_CUDA) {
-    PetscCall(TCCGFormFill_CUDA(i, j, a, &state->form, cg->stream));
+    PetscCall(KSPTCFormFill_CUDA(i, j, a, &state->form, cg->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(TCCGFormFill_Host(i, j, a, &state->form, cg->stream));
+  PetscCall(KSPTCFormFill_Host(i, j, a, &state->form, cg->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,7 +185,7 @@ PetscErrorCode TCCGResidentSetUp(KSP ksp, KSP_TCCG *cg)
 /* ---- iterations */
 
 /* The next call: iterations cg->begun + 1 .. last. Their records' places are free */
-static PetscErrorCode TCCGResidentChunk(KSP ksp, KSP_TCCG *cg, TCCGChunk *chunk)
+static PetscErrorCode TCCGResidentChunk(KSP ksp, KSP_TCCG *cg, KSPTCChunk<TCCGScalars> *chunk)
 {
   const PetscTCNorm norms[]  = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
   const PetscBool   compared = (PetscBool)(ksp->converged == KSPConvergedDefault);
@@ -203,11 +203,11 @@ static PetscErrorCode TCCGResidentChunk(KSP ksp, KSP_TCCG *cg, TCCGChunk *chunk)
 
 static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
-  const PetscInt     scaled = cg->identity ? 0 : 1;
-  const Vec          all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
-  TCCGResidentState *state   = &cg->resident;
-  PetscScalar       *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
-  TCCGChunk          chunk;
+  const PetscInt          scaled = cg->identity ? 0 : 1;
+  const Vec               all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
+  TCCGResidentState      *state   = &cg->resident;
+  PetscScalar            *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
+  KSPTCChunk<TCCGScalars> chunk;
 
   PetscFunctionBegin;
   PetscCall(TCCGResidentChunk(ksp, cg, &chunk));
@@ -234,7 +234,7 @@ PetscErrorCode TCCGResidentIterate(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscFunctionBegin;
   while (cg->begun <= i || (cg->begun < ksp->max_it && cg->begun - i <= PETSCTC_MAX_CALL)) PetscCall(TCCGResidentBegin(ksp, cg));
   PetscCall(KSPTCAwaitMark(cg, i + 1, marked));
-  PetscCall(TCCGResidentCheck(&cg->resident.work));
+  PetscCall(KSPTCResidentCheck(&cg->resident.work));
   petsctc_counts.mult++;
   if (cg->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
   else PetscCall(PetscLogFlops(flops));

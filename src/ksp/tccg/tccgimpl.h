@@ -6,16 +6,16 @@
 
 /* What resident.cxx keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it */
 typedef struct {
-  KSPTCBackend     backend;
-  Mat              address; /* of what the form was made. Never looked into, NULL: there is none */
-  PetscObjectId    id;
-  PetscObjectState nonzerostate, state;
-  PetscBool        fits;
-  TCCGForm         form; /* nothing unless it fits */
-  PetscBool        made; /* the work has been made, for .. */
-  PetscBool        scaled;
-  PetscBool        can;
-  TCCGResidentWork work; /* nothing unless the device can */
+  KSPTCBackend      backend;
+  Mat               address; /* of what the form was made. Never looked into, NULL: there is none */
+  PetscObjectId     id;
+  PetscObjectState  nonzerostate, state;
+  PetscBool         fits;
+  KSPTCForm         form; /* nothing unless it fits */
+  PetscBool         made; /* the work has been made, for .. */
+  PetscBool         scaled;
+  PetscBool         can;
+  KSPTCResidentWork work; /* nothing unless the device can */
 } TCCGResidentState;
 
 typedef enum {

@@ -1,13 +1,13 @@
 /*
    Method
-     The resident form of a matrix (tccgform.h), made once for a pattern, its values once for a state of the matrix:
+     The resident form of a matrix (ksptcform.h), made once for a pattern, its values once for a state of the matrix:
        deal     one thread a block finds its first row by binary search in the row offsets
        count    one warp a slice: the longest row, hence the places; a scan gives the first places of the slices
        fill     one warp a slice: lane l of slot t fetches its entry
      The blocks' first rows and places come to the host between these, which knows then how much shared memory a block needs, and whether there is so much.
 
    Layout
-     include/petsctc/private/tccgform.h
+     include/petsctc/private/ksptcform.h
 
    Memory traffic
      Row offsets twice, 12 bytes a nonzero read and 12 a place written. 7-point 43^3 (0.55 million nonzeros): 14 MB, 3 us at 4.3 TB/s; the two waits of the host are more.
@@ -18,12 +18,12 @@
 #include <cub/device/device_scan.cuh>
 #include <petscdevice_cuda.h>
 #include <petsctc/private/devicescratch.h>
-#include <petsctc/private/tccgform.h>
+#include <petsctc/private/ksptcform.h>
 
 namespace
 {
 constexpr int THREADS = 256;
-constexpr int WARPS   = THREADS / TCCG_LANES;
+constexpr int WARPS   = THREADS / KSPTC_LANES;
 
 template <class T>
 PetscErrorCode Allocate(PetscCount count, T **array)
@@ -38,15 +38,15 @@ PetscErrorCode Allocate(PetscCount count, T **array)
   if (cerr == cudaErrorMemoryAllocation) {
     *array = NULL;
     (void)cudaGetLastError(); /* the failure is reported here; it must not appear again after the next launch */
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No room for %zu bytes of KSPTCCG's resident matrix in device memory: use -ksp_tccg_resident false", bytes);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No room for %zu bytes of the resident matrix in device memory: switch the resident solver off", bytes);
   }
   PetscCallCUDA(cerr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-__global__ void __launch_bounds__(THREADS) DealKernel(int32_t m, PetscCount nnz, int blocks, const PetscInt *__restrict__ i, int32_t *__restrict__ block_row)
+__global__ void __launch_bounds__(THREADS) DealKernel(int32_t m, PetscCount nnz, PetscCount weight, int blocks, const PetscInt *__restrict__ i, int32_t *__restrict__ block_row)
 {
-  const PetscCount all = nnz + (PetscCount)TCCG_ROW_WEIGHT * m;
+  const PetscCount all = nnz + weight * m;
   const int        k   = (int)(blockIdx.x * THREADS + threadIdx.x);
   int32_t          low = 0, high = m;
 
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(THREADS) DealKernel(int32_t m, PetscCount nnz,
   while (low < high) {
     const int32_t middle = low + (high - low) / 2;
 
-    if ((__ldg(i + middle) + (PetscCount)TCCG_ROW_WEIGHT * middle) * blocks < all * k) low = middle + 1;
+    if ((__ldg(i + middle) + weight * middle) * blocks < all * k) low = middle + 1;
     else high = middle;
   }
   block_row[k] = low;
@@ -64,9 +64,9 @@ __global__ void __launch_bounds__(THREADS) DealKernel(int32_t m, PetscCount nnz,
 struct SliceRows {
   int32_t first, end;
 
-  __device__ __forceinline__ SliceRows(const TCCGForm &form, int32_t s)
+  __device__ __forceinline__ SliceRows(const KSPTCForm &form, int32_t s)
   {
-    const int32_t rows = TCCG_LANES / form.lanes;
+    const int32_t rows = KSPTC_LANES / form.lanes;
     int           low = 0, high = form.blocks - 1;
 
     while (low < high) { /* the last block whose first slice is s or before: blocks without rows have no slices */
@@ -81,10 +81,10 @@ struct SliceRows {
 };
 
 /* count[s] <- places of slice s, 0 for s = slices */
-__global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ TCCGForm form, const PetscInt *__restrict__ i, int32_t *__restrict__ count)
+__global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, int32_t *__restrict__ count)
 {
-  const int32_t s       = (int32_t)(blockIdx.x * WARPS + threadIdx.x / TCCG_LANES);
-  const int     lane    = threadIdx.x % TCCG_LANES;
+  const int32_t s       = (int32_t)(blockIdx.x * WARPS + threadIdx.x / KSPTC_LANES);
+  const int     lane    = threadIdx.x % KSPTC_LANES;
   int           longest = 0;
 
   if (s > form.slices) return;
@@ -95,13 +95,13 @@ __global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ T
     if (row < rows.end) longest = (int)(__ldg(i + row + 1) - __ldg(i + row));
   }
   longest = __reduce_max_sync(0xffffffffu, longest);
-  if (lane == 0) count[s] = (longest + form.lanes - 1) / form.lanes * TCCG_LANES;
+  if (lane == 0) count[s] = (longest + form.lanes - 1) / form.lanes * KSPTC_LANES;
 }
 
-__global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ TCCGForm form, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscScalar *__restrict__ a)
+__global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscScalar *__restrict__ a)
 {
-  const int32_t s    = (int32_t)(blockIdx.x * WARPS + threadIdx.x / TCCG_LANES);
-  const int     lane = threadIdx.x % TCCG_LANES;
+  const int32_t s    = (int32_t)(blockIdx.x * WARPS + threadIdx.x / KSPTC_LANES);
+  const int     lane = threadIdx.x % KSPTC_LANES;
 
   if (s >= form.slices) return;
   const SliceRows rows(form, s);
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ TC
   PetscInt        entry = row < rows.end ? __ldg(i + row) + lane % form.lanes : 0;
   const PetscInt  end   = row < rows.end ? __ldg(i + row + 1) : 0;
 
-  for (int32_t place = __ldg(form.start + s) + lane; place < places; place += TCCG_LANES) {
+  for (int32_t place = __ldg(form.start + s) + lane; place < places; place += KSPTC_LANES) {
     const bool is = entry < end;
 
     form.column[place] = is ? (int32_t)__ldg(j + entry) : -1;
@@ -119,23 +119,23 @@ __global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ TC
 }
 
 /* block_row and block_slice, on both sides */
-PetscErrorCode DealRows(const PetscInt i[], int32_t block_row[], int32_t block_slice[], TCCGForm *form, cudaStream_t stream)
+PetscErrorCode DealRows(const PetscInt i[], int32_t block_row[], int32_t block_slice[], KSPTCForm *form, cudaStream_t stream)
 {
   const size_t bytes = (form->blocks + 1) * sizeof(*block_row);
 
   PetscFunctionBegin;
   PetscCall(Allocate(form->blocks + 1, &form->block_row));
   PetscCall(Allocate(form->blocks + 1, &form->block_slice));
-  DealKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(form->m, form->nnz, form->blocks, i, form->block_row);
+  DealKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(form->m, form->nnz, KSPTCRowWeight(form), form->blocks, i, form->block_row);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(block_row, form->block_row, bytes, cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
-  TCCGFormCountSlices(block_row, block_slice, form);
+  KSPTCFormCountSlices(block_row, block_slice, form);
   PetscCallCUDA(cudaMemcpyAsync(form->block_slice, block_slice, bytes, cudaMemcpyHostToDevice, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-__global__ void __launch_bounds__(THREADS) PickKernel(const __grid_constant__ TCCGForm form, int32_t *__restrict__ block_start)
+__global__ void __launch_bounds__(THREADS) PickKernel(const __grid_constant__ KSPTCForm form, int32_t *__restrict__ block_start)
 {
   const int k = (int)(blockIdx.x * THREADS + threadIdx.x);
 
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(THREADS) PickKernel(const __grid_constant__ TC
 }
 
 /* start[], and on the host the first places of the blocks. No more than 32 places a nonzero, of which there are no more than multiprocessors can hold: they can be counted in 32 bits */
-PetscErrorCode CountPlaces(const PetscInt i[], int32_t block_start[], TCCGForm *form, cudaStream_t stream)
+PetscErrorCode CountPlaces(const PetscInt i[], int32_t block_start[], KSPTCForm *form, cudaStream_t stream)
 {
   Scratch<int32_t> count, picked;
   Scratch<char>    work;
@@ -166,24 +166,24 @@ PetscErrorCode CountPlaces(const PetscInt i[], int32_t block_start[], TCCGForm *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const TCCGChip *chip, TCCGForm *form, PetscBool *fits, cudaStream_t stream)
+PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
 {
-  int32_t block_row[TCCG_BLOCKS + 1], block_slice[TCCG_BLOCKS + 1], block_start[TCCG_BLOCKS + 1];
+  int32_t block_row[KSPTC_BLOCKS + 1], block_slice[KSPTC_BLOCKS + 1], block_start[KSPTC_BLOCKS + 1];
 
   PetscFunctionBegin;
   PetscCall(DealRows(i, block_row, block_slice, form, stream));
   PetscCall(CountPlaces(i, block_start, form, stream));
-  TCCGFormMeasure(block_row, block_slice, block_start, form);
-  *fits = (PetscBool)(form->shared[0] <= chip->shared);
+  KSPTCFormMeasure(block_row, block_slice, block_start, form);
+  *fits = (PetscBool)(form->shared[form->vectors] <= chip->shared);
   if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Allocate(form->places, &form->column));
   PetscCall(Allocate(form->places, &form->value));
-  PetscCall(TCCGFormFill_CUDA(i, j, a, form, stream));
+  PetscCall(KSPTCFormFill_CUDA(i, j, a, form, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode TCCGFormFill_CUDA(const PetscInt i[], const PetscInt j[], const PetscScalar a[], TCCGForm *form, PetscTCStream stream)
+PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream)
 {
   PetscFunctionBegin;
   FillKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, i, j, a);
@@ -191,7 +191,7 @@ PetscErrorCode TCCGFormFill_CUDA(const PetscInt i[], const PetscInt j[], const P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCCGFormDestroy_CUDA(TCCGForm *form)
+PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
 {
   void *arrays[] = {form->block_row, form->block_slice, form->start, form->column, form->value};
 
@@ -203,17 +203,17 @@ PetscErrorCode TCCGFormDestroy_CUDA(TCCGForm *form)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCCGFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const TCCGChip *chip, TCCGForm *form, PetscBool *fits, PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], int vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *form = {};
   *fits = PETSC_FALSE;
-  TCCGFormShape(m, nnz, chip, form);
+  KSPTCFormShape(m, nnz, vectors, chip, form);
   form->cuda = PETSC_TRUE;
   ierr       = form->blocks ? Create(i, j, a, chip, form, fits, stream) : PETSC_SUCCESS;
-  if (ierr || !*fits) PetscCall(TCCGFormDestroy_CUDA(form));
+  if (ierr || !*fits) PetscCall(KSPTCFormDestroy_CUDA(form));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

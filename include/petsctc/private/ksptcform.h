@@ -1,0 +1,119 @@
+/*
+   The resident form of a matrix, for solvers whose iterations are one kernel (ksptcresident.h): rows dealt to the blocks of the kernel, each of which holds its own in shared memory. Raw pointers, sizes
+   and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
+
+   Block k has the consecutive rows block_row[k] .. block_row[k + 1] - 1: as even a share of nonzeros + w rows as whole rows allow, where the solver's vectors of a row are as large as w nonzeros: that is
+   what a multiprocessor must hold.
+
+   Its rows are cut, from its first on, into slices of 32 / lanes rows; block k has the slices from block_slice[k] on. `lanes`, a power of two from 1 to 32, is the least with which nonzeros <= 8 lanes
+   rows. Slice s has (start[s + 1] - start[s]) / 32 slots, ceil(longest / lanes) of its longest row. Lane l of slot t has the place start[s] + 32 t + l: entry lanes t + l % lanes, in the order of the CSR
+   row, of the slice's row l / lanes. column and value of a place without entry are -1 and 0: it is never multiplied, so an Inf in x stays with the rows that have the entry.
+*/
+#pragma once
+
+#include <petsctc/private/petsctcimpl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  KSPTC_THREADS    = 512, /* of a block: 4, 8, 16 or 32 warps. To be tuned: it decides how many blocks few rows get, so both twins know it */
+  KSPTC_BLOCKS     = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
+  KSPTC_LANES      = 32,
+  KSPTC_LANE_SHARE = 8, /* nonzeros of a row that one lane takes, in the mean at most */
+  KSPTC_VECTORS    = 7  /* of a solver that a block may hold, at most */
+};
+
+/* What a device offers to a kernel of which one block runs on each multiprocessor */
+typedef struct {
+  int    blocks; /* at most KSPTC_BLOCKS; 0: it does not run such kernels */
+  size_t shared; /* bytes of a block */
+} KSPTCChip;
+
+PETSC_INTERN PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip); /* that of an H200, without limit to the bytes: the form can be made for every matrix. On a GPU it depends on the solver */
+
+typedef struct {
+  PetscBool    cuda; /* memory space of the arrays */
+  int32_t      m;
+  PetscCount   nnz;
+  int          vectors; /* that the solver holds at least: decides how rows are dealt */
+  int32_t      blocks, lanes, slices, places;
+  int32_t     *block_row;                 /* [blocks + 1] */
+  int32_t     *block_slice;               /* [blocks + 1] */
+  int32_t     *start;                     /* [slices + 1] */
+  int32_t     *column;                    /* [places] */
+  PetscScalar *value;                     /* [places] */
+  size_t       shared[KSPTC_VECTORS + 1]; /* bytes that a block holds at most: matrix and so many vectors */
+} KSPTCForm;
+
+/* values, columns, vectors, starts of slices, in this order */
+static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount slices, int vectors)
+{
+  return (size_t)places * (sizeof(PetscScalar) + sizeof(int32_t)) + (size_t)rows * vectors * sizeof(PetscScalar) + (size_t)(slices + 1) * sizeof(int32_t);
+}
+
+/* As how many nonzeros a row counts */
+static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
+{
+  const PetscCount nonzero = sizeof(PetscScalar) + sizeof(int32_t);
+
+  return (form->vectors * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
+}
+
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. fits: the blocks' shares with these fit into chip->shared;
+   otherwise, and on failure, the form holds nothing. Waits for the device. */
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], int vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], int vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
+/* Columns and values anew, from CSR arrays of the same pattern */
+PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
+/* y <- A x */
+PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
+/* Takes a form that is all zero, or what a failed create has left */
+PETSC_INTERN PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form);
+PETSC_INTERN PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form);
+
+/* What both twins of a create agree on before they look at a row; places that cannot fit are found here, before anything is allocated. blocks 0: it cannot fit */
+static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, int vectors, const KSPTCChip *chip, KSPTCForm *form)
+{
+  const PetscCount wanted_bytes = 65536; /* of a block, where there are more of them: a quarter of what it has, so that L1 keeps the rest */
+  PetscCount       bytes, warps, blocks;
+
+  form->m       = (int32_t)m;
+  form->nnz     = nnz;
+  form->vectors = vectors;
+  form->lanes   = 1;
+  while (form->lanes < KSPTC_LANES && nnz > (PetscCount)KSPTC_LANE_SHARE * form->lanes * m) form->lanes *= 2;
+  bytes        = (PetscCount)KSPTCBytesOfBlock(nnz, m, 0, vectors);
+  warps        = ((PetscCount)m * form->lanes - 1) / KSPTC_LANES + 1;
+  blocks       = PetscMax((warps - 1) / (KSPTC_THREADS / KSPTC_LANES) + 1, (bytes - 1) / wanted_bytes + 1);
+  form->blocks = (int32_t)PetscMin(blocks, (PetscCount)chip->blocks);
+  if (form->blocks && (size_t)bytes / form->blocks > chip->shared) form->blocks = 0;
+}
+
+/* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[] */
+static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t block_slice[], const int32_t block_start[], KSPTCForm *form)
+{
+  for (int v = 0; v <= KSPTC_VECTORS; v++) {
+    form->shared[v] = 0;
+    for (int k = 0; k < form->blocks; k++) {
+      const size_t bytes = KSPTCBytesOfBlock(block_start[k + 1] - block_start[k], block_row[k + 1] - block_row[k], block_slice[k + 1] - block_slice[k], v);
+
+      form->shared[v] = PetscMax(form->shared[v], bytes);
+    }
+  }
+}
+
+static inline int32_t KSPTCRowsOfSlice(const KSPTCForm *form)
+{
+  return KSPTC_LANES / form->lanes;
+}
+
+/* The first slices of the blocks */
+static inline void KSPTCFormCountSlices(const int32_t block_row[], int32_t block_slice[], KSPTCForm *form)
+{
+  const int32_t rows = KSPTCRowsOfSlice(form);
+
+  block_slice[0] = 0;
+  for (int k = 0; k < form->blocks; k++) block_slice[k + 1] = block_slice[k] + (block_row[k + 1] - block_row[k] + rows - 1) / rows;
+  form->slices = block_slice[form->blocks];
+}
