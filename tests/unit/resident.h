@@ -195,11 +195,12 @@ class Solve {
 public:
   using Scalars = typename Method::Scalars;
 
-  Solve(Backend backend, const System &system, Jacobi side) :
+  Solve(Backend backend, const System &system, Jacobi side) : Solve(backend, system, side, RightSide(system.A)) { }
+  Solve(Backend backend, const System &system, Jacobi side, const Vector &b) :
     cuda_(backend != Backend::Host),
     form_(cuda_, system.A, Method::vectors(false), Method::chip(cuda_)),
     n_(system.A.m),
-    b_(RightSide(system.A)),
+    b_(b),
     diagonal_(cuda_, Diagonal(system.A)),
     x_(cuda_, Vector(n_, 0.0)),
     r_(cuda_, Method::residual(b_, Diagonal(system.A), side))

@@ -14,19 +14,10 @@ struct CG {
   static constexpr PetscTCNorm norm      = PETSCTC_NORM_ZZ;
   static constexpr int         carried   = 1;
 
-  static std::vector<Jacobi> sides()
-  {
-    return {Jacobi::None, Jacobi::Left};
-  }
-  static PetscReal square(const Scalars &s)
-  {
-    return s.zz;
-  }
-  static int vectors(bool scaled)
-  {
-    return TCCGVectorsOfBlock(scaled);
-  }
-  static KSPTCChip chip(PETSC_UNUSED bool cuda)
+  static std::vector<Jacobi> sides() { return {Jacobi::None, Jacobi::Left}; }
+  static PetscReal           square(const Scalars &s) { return s.zz; }
+  static int                 vectors(bool scaled) { return TCCGVectorsOfBlock(scaled); }
+  static KSPTCChip           chip(PETSC_UNUSED bool cuda)
   {
     KSPTCChip chip = {0, 0};
 
@@ -145,20 +136,20 @@ TEST_P(CGResident, IteratesAreThoseOfTheMethod)
   constexpr int its = 8;
 
   ForAll<CG>([this](const System &system, Jacobi side) {
-      Solve<CG>       computed(GetParam(), system, side);
-      const Reference expected(system.A, computed.B(), Diagonal(system.A), side != Jacobi::None, its);
-      const double    start = computed.Current().zz;
+    Solve<CG>       computed(GetParam(), system, side);
+    const Reference expected(system.A, computed.B(), Diagonal(system.A), side != Jacobi::None, its);
+    const double    start = computed.Current().zz;
 
-      ASSERT_NO_FATAL_FAILURE(computed.Run(0, its));
-      for (int it = 1; it <= its; it++) {
-        const TCCGScalars c = computed.Record(it);
+    ASSERT_NO_FATAL_FAILURE(computed.Run(0, its));
+    for (int it = 1; it <= its; it++) {
+      const TCCGScalars c = computed.Record(it);
 
-        if (expected.rr[it - 1] < reduction * reduction * start) break;
-        ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
-        ASSERT_NEAR(c.rr / (double)expected.rr[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
-        ASSERT_NEAR(c.beta / (double)expected.zr[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
-        ASSERT_NEAR(c.a / (double)expected.a[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
-      }
+      if (expected.rr[it - 1] < reduction * reduction * start) break;
+      ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
+      ASSERT_NEAR(c.rr / (double)expected.rr[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
+      ASSERT_NEAR(c.beta / (double)expected.zr[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
+      ASSERT_NEAR(c.a / (double)expected.a[it - 1], 1.0, 1e6 * PETSC_MACHINE_EPSILON) << "iteration " << it;
+    }
   });
 }
 
