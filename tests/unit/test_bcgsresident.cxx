@@ -163,9 +163,9 @@ TEST_P(BCGSResident, TestsBeginLate)
 TEST_P(BCGSResident, IteratesAreThoseOfTheMethod)
 {
   constexpr int    its      = 6;
-  constexpr double rounding = 50 * PETSC_MACHINE_EPSILON;
+  constexpr double rounding = 1000 * PETSC_MACHINE_EPSILON;
 
-  ForAll<BCGS>([this](const System &system, Jacobi side) {
+  ForAll<BCGS>([=](const System &system, Jacobi side) {
     Solve<BCGS>     computed(GetParam(), system, side);
     const Reference expected(system.A, computed.B(), side, its);
     const double    start = computed.Current().rr;
