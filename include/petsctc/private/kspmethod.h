@@ -6,6 +6,7 @@
 #pragma once
 
 #include <petsctc/private/kspengine.h>
+#include <petsctc/private/petsctccounts.h>
 
 /* Made by PetscNew(), which is why all of it is 0 at first */
 template <class Steps, class Work, class Scalars>
@@ -82,6 +83,42 @@ static inline PetscErrorCode KSPTCAwaitIteration(M *m, PetscInt it)
 {
   PetscFunctionBegin;
   PetscCall(KSPTCAwaitMark(m, it, it));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The next call of the resident solver: iterations m->begun + 1 .. last. Their records' places are free */
+template <class M, class Scalars>
+static inline PetscErrorCode KSPTCResidentChunk(KSP ksp, M *m, PetscTCNorm norm, KSPTCChunk<Scalars> *chunk)
+{
+  const PetscBool compared = (PetscBool)(ksp->converged == KSPConvergedDefault);
+
+  PetscFunctionBegin;
+  chunk->first         = m->begun;
+  chunk->last          = PetscMax(m->begun + 1, PetscMin(m->begun + PETSCTC_MAX_CALL, ksp->max_it));
+  chunk->computed_from = ksp->chknorm;
+  chunk->compared_from = compared ? PetscMax(ksp->chknorm + 1, ksp->min_it) : PETSC_INT_MAX;
+  chunk->test          = {norm, ksp->ttol, ksp->divtol * ksp->rnorm0};
+  chunk->records       = m->w->records;
+  m->unsettled         = PETSC_TRUE;
+  for (PetscInt it = chunk->first + 1; it <= chunk->last; it++) m->w->records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iteration i+1 is over: m->s are its scalars. begin() begins the next call. The host looks at the iteration, so it is logged as it would have been: `products` of the matrix, and flops a row besides.
+   Calls are all of the same length but for the last one: hence in which an iteration is */
+template <class M>
+static inline PetscErrorCode KSPTCResidentIterate(KSP ksp, M *m, PetscInt i, PetscErrorCode (*begin)(KSP, M *), int products, PetscLogDouble flops)
+{
+  const PetscInt marked = PetscMax(i + 1, PetscMin((i / PETSCTC_MAX_CALL + 1) * PETSCTC_MAX_CALL, ksp->max_it));
+
+  PetscFunctionBegin;
+  while (m->begun <= i || (m->begun < ksp->max_it && m->begun - i <= PETSCTC_MAX_CALL)) PetscCall((*begin)(ksp, m));
+  PetscCall(KSPTCAwaitMark(m, i + 1, marked));
+  PetscCall(KSPTCResidentCheck(&m->resident.work));
+  petsctc_counts.mult += products;
+  flops = flops * m->n + 2.0 * products * (PetscLogDouble)m->resident.form.nnz;
+  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
+  else PetscCall(PetscLogFlops(flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
