@@ -6,7 +6,7 @@
 #include <petsctc/private/ksptcresident.h>
 
 typedef struct {
-  PetscScalar       *x, *r, *p, *v; /* r: where an iteration stops within, it may have been work */
+  PetscScalar       *x, *r, *p, *v; /* where t = 0 stops an iteration r may have been work */
   PetscScalar       *s, *t;         /* work, but for s where the iteration stops for t = 0 */
   const PetscScalar *rp;
   const PetscScalar *diagonal; /* of B, NULL if there is no preconditioner */
