@@ -222,6 +222,7 @@ inline void ExpectSameLayout(const AIJTCLayout &e, const AIJTCLayout &c)
   for (int k = 0; k < AIJTC_KINDS; k++) ASSERT_EQ(e.nslices[k], c.nslices[k]) << "kind " << k;
   ASSERT_EQ(e.nconsecutive, c.nconsecutive);
   ASSERT_EQ(e.stride, c.stride);
+  ASSERT_EQ(e.line, c.line);
   ASSERT_EQ(e.common, c.common);
   ASSERT_EQ(e.nlong, c.nlong);
   ASSERT_EQ(e.nmedium, c.nmedium);

@@ -526,26 +526,31 @@ TEST(LayoutForms, StencilsNeedNoDeltasAndOneValueASlot)
   EXPECT_LT(L.layout.npattern + L.layout.nvalue, A.m * 7); /* less than a byte a nonzero: 7 slots of 20 bytes for 32 rows */
 }
 
-void ExpectStride(const char *name, const Csr &A, const AIJTCParams &params, PetscInt stride)
+void ExpectStride(const char *name, const Csr &A, const AIJTCParams &params, PetscInt stride, PetscInt line)
 {
   SCOPED_TRACE(name);
   const OwnedLayout host(Made::OnHost, A, params);
 
   EXPECT_EQ(host.layout.stride, stride);
+  EXPECT_EQ(host.layout.line, line);
   if (!HasDevice()) return;
   const OwnedLayout device(Made::OnDevice, A, params), uploaded(Made::Uploaded, A, params);
 
   EXPECT_EQ(device.layout.stride, stride);
+  EXPECT_EQ(device.layout.line, line);
   EXPECT_EQ(uploaded.layout.stride, stride);
+  EXPECT_EQ(uploaded.layout.line, line);
 }
 
-/* The largest |column - row| of the 32 rows from `first` on */
-PetscInt Farthest(const Csr &A, PetscInt first)
+/* The largest |column - row|, up to `limit`, of the 32 rows from `first` on */
+PetscInt Farthest(const Csr &A, PetscInt first, PetscInt limit)
 {
   PetscInt most = 0;
 
   for (PetscInt r = first; r < first + 32; r++) {
-    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) most = std::max(most, std::abs(A.j[k] - r));
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      if (std::abs(A.j[k] - r) <= limit) most = std::max(most, std::abs(A.j[k] - r));
+    }
   }
   return most;
 }
@@ -557,18 +562,19 @@ TEST(LayoutForms, StrideIsTheFarthestDiagonalOfTheMiddleSlice)
   const AIJTCParams usual = Usual(SevenPoint(4)), one = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, in_tiles = {1024, 0, 8192, 1, 4, 1, AIJTC_COMPRESS_BOTH, 4096}, off = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_OFF, 4096},
                     values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE, 4096};
 
-  ExpectStride("7-point", SevenPoint(20), usual, 20 * 20);
-  ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1);
-  ExpectStride("tridiagonal", Banded(4999, 4999, {-1, 0, 1}), usual, 1);
-  ExpectStride("diagonal", Banded(5000, 5000, {0}), usual, 0);
-  ExpectStride("below the diagonal", Banded(5000, 5000, {-700, 0, 3}), usual, 700);
-  ExpectStride("above the diagonal", Banded(5000, 5000, {2, 900}), usual, 900);
-  ExpectStride("one slice", Banded(20, 20, {-2, 0}), usual, 2);
-  ExpectStride("no entries", FromLengths(3000, std::vector<PetscInt>(3000, 0)), usual, 0);
-  ExpectStride("no common diagonals", random, one, Farthest(random, 9600 / 2));
-  ExpectStride("tiles", SevenPoint(12), in_tiles, 0);
-  ExpectStride("deltas of four bytes", SevenPoint(12), off, 0);
-  ExpectStride("deltas with constants", SevenPoint(12), values, 0);
+  ExpectStride("7-point", SevenPoint(20), usual, 20 * 20, 20);
+  ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1, 12 + 1);
+  ExpectStride("tridiagonal", Banded(4999, 4999, {-1, 0, 1}), usual, 1, 0);
+  ExpectStride("diagonal", Banded(5000, 5000, {0}), usual, 0, 0);
+  ExpectStride("below the diagonal", Banded(5000, 5000, {-700, 0, 3}), usual, 700, 3);
+  ExpectStride("above the diagonal", Banded(5000, 5000, {2, 900}), usual, 900, 2);
+  ExpectStride("one slice", Banded(20, 20, {-2, 0}), usual, 2, 0);
+  ExpectStride("no entries", FromLengths(3000, std::vector<PetscInt>(3000, 0)), usual, 0, 0);
+  const PetscInt stride = Farthest(random, 9600 / 2, 9600);
+  ExpectStride("no common diagonals", random, one, stride, Farthest(random, 9600 / 2, stride / 2));
+  ExpectStride("tiles", SevenPoint(12), in_tiles, 0, 0);
+  ExpectStride("deltas of four bytes", SevenPoint(12), off, 0, 0);
+  ExpectStride("deltas with constants", SevenPoint(12), values, 0, 0);
 }
 
 TEST(LayoutForms, ThreeDofStencilsToo)

@@ -135,6 +135,7 @@ typedef struct {
   PetscInt     nconsecutive;     /* of the ROWS slices, those of consecutive rows */
   PetscBool    common;           /* set by whoever has asked AIJTCProbe(), behind the build: rows share their offsets, which decides the order in which products take slices. Before the work of products with dot products is created */
   PetscInt     stride;           /* the largest |column - ref| of the ROWS slice nconsecutive / 2, if that is one of consecutive rows and the pattern is compressed, else 0: how far rows reach */
+  PetscInt     line;             /* the largest of those that are at most half of stride: the length of a line where stride is the distance of planes */
   AIJTCSlice  *slice;            /* [sum of nslices] */
   PetscCount   npattern, nvalue; /* bytes of the streams */
   uint8_t     *pattern, *value;

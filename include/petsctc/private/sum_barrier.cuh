@@ -56,15 +56,21 @@ public:
       if (lane == 0) {
         totals[warp] = total;
         came[warp]   = all;
+        if (K == 1 && all) derive(totals);
       }
     }
-    if constexpr (K > 1) __syncthreads(); /* of K warps would do, by another barrier: racecheck does not follow those */
-    if (threadIdx.x == 0) {
-      for (int k = 1; k < K; ++k) came[0] = came[0] && came[k];
-      if (came[0]) derive(totals);
+    if constexpr (K > 1) { /* a barrier of K warps would do, but racecheck does not follow those */
+      bool all = true;
+
+      __syncthreads();
+      for (int k = 0; k < K; ++k) all = all && came[k];
+      if (threadIdx.x == 0 && all) derive(totals);
+      __syncthreads();
+      return all;
+    } else {
+      __syncthreads();
+      return came[0];
     }
-    __syncthreads();
-    return came[0];
   }
 
 private:

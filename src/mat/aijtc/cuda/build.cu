@@ -61,6 +61,7 @@ PetscErrorCode SetStreamSizes(AIJTCLayout *layout, const StreamCounts &counts)
   layout->ndict        = counts.ndict;
   layout->exact_always = counts.inexact ? PETSC_FALSE : PETSC_TRUE;
   layout->stride       = counts.stride;
+  layout->line         = counts.line;
   if (!layout->ndict) layout->dict = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -135,9 +135,9 @@ struct Units {
 struct StreamCounts {
   Units   total;
   int     ndict;
-  int     inexact; /* a slice has a form that does not hold any value */
-  int     mixed;   /* a slice has constant slots and others */
-  int32_t stride;  /* as in AIJTCLayout */
+  int     inexact;      /* a slice has a form that does not hold any value */
+  int     mixed;        /* a slice has constant slots and others */
+  int32_t stride, line; /* as in AIJTCLayout */
 };
 
 /* What the steps count on the device; zero at the start */

@@ -64,6 +64,23 @@ __device__ __forceinline__ void InsertBoth(DictTable &block, DictTable &all, uns
   if (Insert(block, bits)) (void)Insert(all, bits);
 }
 
+/* The largest |column - ref| of a slice, up to `most` */
+template <int R>
+__device__ int32_t Farthest(const SliceRows<R> &rows, const PetscInt *j, int32_t most)
+{
+  int32_t farthest = 0;
+
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    for (int32_t t = 0; rows.Has(r, t); t++) {
+      const int32_t far = abs((int32_t)(j[rows.Place(r, t)] - rows.ref[r]));
+
+      if (far <= most) farthest = max(farthest, far);
+    }
+  }
+  return __reduce_max_sync(ALL_LANES, farthest);
+}
+
 /* The values of a slice, lane by lane */
 template <int R>
 __device__ void InsertValues(const SliceRows<R> &rows, const PetscScalar *a, DictTable &block, DictTable &all)
@@ -329,17 +346,19 @@ __global__ void __launch_bounds__(THREADS)
 {
   DictTable         &block = *reinterpret_cast<DictTable *>(SharedMemory()); /* if values may be compressed */
   const int          lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
+  const PetscInt     middle = origin.nconsecutive ? origin.nconsecutive / 2 : -1;
   unsigned long long stored = 0;
 
   if (compress & AIJTC_COMPRESS_VALUE) ClearTable(block);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
     found.counts->inexact = found.counts->mixed = 0; /* for the next kernel */
-    if (!origin.nconsecutive) found.counts->stride = 0;
+    if (!origin.nconsecutive) found.counts->stride = found.counts->line = 0;
   }
   for (PetscInt q = begin + (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES; q < end; q += (PetscInt)gridDim.x * warps) {
     AIJTCSlice   slice = origin(q);
     Profile      profile;
     SliceRows<R> rows;
+    int32_t      stride = 0, line = 0;
 
     rows.Load(shape, slice, rid, A.i, lane);
     slice.entries = rows.Entries();
@@ -348,6 +367,8 @@ __global__ void __launch_bounds__(THREADS)
 
       WaitForStage();
       profile = Analyze(shape, rows, near, compress, slice);
+      stride  = max(abs(profile.low), abs(profile.high));
+      if (q == middle) line = Farthest(rows, near.j, stride / 2);
       if ((compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) {
         stored += (unsigned long long)profile.values;
         InsertValues(rows, near.a, block, *found.table);
@@ -356,7 +377,10 @@ __global__ void __launch_bounds__(THREADS)
       __syncwarp(); /* all have read what the next slice will overwrite */
     } else slice.form |= AIJTC_FORM_FULL;
     if (lane == 0) slices[q] = slice;
-    if (lane == 0 && origin.nconsecutive && q == origin.nconsecutive / 2) found.counts->stride = max(abs(profile.low), abs(profile.high));
+    if (lane == 0 && q == middle) {
+      found.counts->stride = stride;
+      found.counts->line   = line;
+    }
   }
   if (lane == 0 && stored) atomicAdd(&found.table->stored, stored);
 }

@@ -7,8 +7,9 @@
      of the same place in PLANES planes, one after the other: what it has loaded for one plane it finds in L1 for the next two. 7-point 256^3: L1 hits 43 -> 58 %, 142 -> 135 us. Where values are read one
      by one this order is 1 to 2 % slower.
      In runs: rows that do not share their offsets still have neighbours' columns near each other if they are numbered well, which is told by how far they reach (layout->stride again). A block of
-     RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 97 us; a
+     RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 96 us; a
      random one would be 3 % slower.
+     Planes swept: with few offsets, and lines that windows of x hold, in shared memory instead of L1 (mult_sweep.cuh): 7-point 256^3 135 -> 115 us.
 */
 #include "mult.cuh"
 #include "mult_rows.cuh"
@@ -62,7 +63,7 @@ SliceOrder InRuns(SliceOrder order)
   return order;
 }
 
-/* Can the planes be swept, and is it worth it? Not with many offsets, of which L1 has most (and stride is not the distance of planes). Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
+/* Can the planes be swept, and is it worth it? Not with lines longer than what windows have on either side; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
 bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
 {
   static int most = -1; /* bytes of shared memory */
@@ -73,7 +74,7 @@ bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
   order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
   order->n     = A.n;
   if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
-  if (order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
+  if (A.line > WINDOW_HALO || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
   if (most < 0 && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) most = 0;
   if ((size_t)most < SWEEP_SHARED + sizeof(PetscScalar) * 2 * AIJTC_LANES * SWEEP_WARPS) return false;
 

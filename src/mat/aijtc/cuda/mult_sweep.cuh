@@ -6,8 +6,8 @@
      other waits.
 
      What is left are instructions. While a warp adds up a slice, the slots of its next one come, one to a lane, which finds the window that the slot's columns are in and leaves for all lanes what they need:
-     value, masks, and where in the ring the columns of the first lane are. If a slot's columns are in no window, or the slice has another form, x is read from global memory as elsewhere, and so does a block
-     from the beginning whose first plane has more of these slices than others: windows are a matter of speed only. Sums are added slot by slot, with the bits of the other kernels (mult_rows.cuh).
+     value, masks, and where in the ring the columns of the first lane are. If a slot's columns are in no window, or the slice has another form, x is read from global memory as elsewhere, after the
+     sweep: windows are a matter of speed only. Sums are added slot by slot, with the bits of the other kernels (mult_rows.cuh).
 
    Layout
      include/petsctc/private/aijtclayout.h. A plane is `plane` slices of 4 x 32 rows, layout->stride rows to the nearest slice: windows of following planes are 128 `plane` columns apart. Window j of a block,
@@ -199,32 +199,29 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
 
   LetNextLaunchStart();
   bool     swept  = StoreSlots(now, LoadSlot(A, now, lane), 0, lane, windows, slots);
-  unsigned others = 0xffffffffu; /* planes whose slices are not swept: all, where windows hold hardly anything */
+  unsigned others = 0; /* planes whose slices are not swept */
 
   WaitForLaunchBefore();
-  if (2 * __syncthreads_count(swept || !exists(0)) > AIJTC_LANES * SWEEP_WARPS) {
-    others = 0;
 #pragma unroll 1
-    for (int j = -1; j <= 1; j++) windows.request(j);
-#pragma unroll 1
-    for (int k = 0; k < deep; k++) {
-      asm volatile("cp.async.wait_all;" ::: "memory");
-      __syncthreads(); /* windows k - 1 .. k + 1 are there, and the warp's slots; nobody reads window k - 2 any more */
-      if (k + 1 < deep) windows.request(k + 2);
-      const SweptSlot   mine  = LoadSlot(A, next, lane);
-      const SweepHeader later = load(k + 2);
-
-      if (swept) SweepSlice(slice(k), now.slots, slots, ring, m, y, z, dots);
-      else others |= 1u << k;
-      __syncwarp();
-      swept = StoreSlots(next, mine, k + 1, lane, windows, slots);
-      now   = next;
-      next  = later;
-    }
-  }
+  for (int j = -1; j <= 1; j++) windows.request(j);
 #pragma unroll 1
   for (int k = 0; k < deep; k++) {
-    if ((others >> k & 1) && exists(k)) RowsSlice<SWEEP_GROUPS>(A, slice(k), m, lane, x, y, z, dots);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads(); /* windows k - 1 .. k + 1 are there, and the warp's slots; nobody reads window k - 2 any more */
+    if (k + 1 < deep) windows.request(k + 2);
+    const SweptSlot   mine  = LoadSlot(A, next, lane);
+    const SweepHeader later = load(k + 2);
+
+    if (swept) SweepSlice(slice(k), now.slots, slots, ring, m, y, z, dots);
+    else if (exists(k)) others |= 1u << k;
+    __syncwarp();
+    swept = StoreSlots(next, mine, k + 1, lane, windows, slots);
+    now   = next;
+    next  = later;
+  }
+#pragma unroll 1
+  for (int k = 0; others >> k; k++) {
+    if (others >> k & 1) RowsSlice<SWEEP_GROUPS>(A, slice(k), m, lane, x, y, z, dots);
   }
   dots.finish();
 }

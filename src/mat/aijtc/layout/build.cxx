@@ -92,8 +92,8 @@ PetscErrorCode AllocateStreams(AIJTCLayout *layout)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* AIJTCLayout.stride */
-PetscInt Stride(const AIJTCLayout *layout, const PetscInt i[], const PetscInt j[])
+/* The largest |column - ref|, up to `most`, of the slice that tells how far rows reach; 0 if there is none */
+PetscInt Farthest(const AIJTCLayout *layout, const PetscInt i[], const PetscInt j[], PetscInt most)
 {
   const PetscInt rows     = AIJTC_LANES * layout->params.rrows;
   PetscInt       farthest = 0;
@@ -103,7 +103,11 @@ PetscInt Stride(const AIJTCLayout *layout, const PetscInt i[], const PetscInt j[
   for (PetscInt r = slice->row; r < std::min(slice->row + rows, layout->m); r++) {
     const PetscInt ref = r - r % layout->params.bs;
 
-    for (PetscInt k = i[r]; k < i[r + 1]; k++) farthest = std::max(farthest, std::abs(j[k] - ref));
+    for (PetscInt k = i[r]; k < i[r + 1]; k++) {
+      const PetscInt far = std::abs(j[k] - ref);
+
+      if (far <= most) farthest = std::max(farthest, far);
+    }
   }
   return farthest;
 }
@@ -130,7 +134,8 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
     PetscCall(AIJTCSliceWritePattern(layout, s, work));
     layout->slice[s].form = form; /* with the dictionary */
   }
-  layout->stride = Stride(layout, i, j);
+  layout->stride = Farthest(layout, i, j, PETSC_INT_MAX);
+  layout->line   = Farthest(layout, i, j, layout->stride / 2);
   PetscCall(AIJTCLayoutRefresh_Host(layout, a, &fits, nullptr));
   PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Values do not fit the forms just chosen for them");
   PetscFunctionReturn(PETSC_SUCCESS);
