@@ -480,6 +480,7 @@ static PetscErrorCode Decided(KSPType type, Mat A, PCType pctype, PetscBool chea
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
   PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, 2));
+  PetscCall(KSPSetFromOptions(ksp)); /* not resident */
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(ViewText((PetscObject)ksp, PETSC_VIEWER_DEFAULT, "ex7.txt", buffer, sizeof(buffer)));
   PetscCall(PetscStrstr(buffer, "iterations begun ahead", &ahead));

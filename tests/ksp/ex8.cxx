@@ -205,6 +205,51 @@ static PetscErrorCode TuneCheck(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A product of the user's own: twice that of the matrix, so that one which goes by it finds half the solution */
+static PetscErrorCode Doubled(Mat A, Vec x, Vec y)
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecZeroEntries(y));
+  PetscCall(MatMultAdd(A, x, y, y)); /* the matrix' own, which goes by no operation of the user's */
+  PetscCall(VecScale(y, 2.0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TuneProduct(KSP ksp)
+{
+  Mat A, B;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+  PetscCall(MatSetOperation(B, MATOP_MULT, (PetscErrorCodeFn *)Doubled));
+  PetscCall(KSPSetOperators(ksp, B, B));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* With the user's product the solution is half of what it is without */
+static PetscErrorCode FollowsTheProduct(const Method *method, Mat A, Vec b)
+{
+  KSP       ksp;
+  ABRun     run[2];
+  PetscReal norm, off;
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Create(method, "true", A, PCNONE, &ksp));
+    if (k) PetscCall(TuneProduct(ksp));
+    PetscCall(Solve(ksp, b, &run[k]));
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(VecNorm(run[0].x, NORM_2, &norm));
+  PetscCall(VecAXPY(run[0].x, -2.0, run[1].x));
+  PetscCall(VecNorm(run[0].x, NORM_2, &off));
+  PetscCall(Say("a product of the user's", (PetscBool)(off <= 1e-5 * norm)));
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype, PetscErrorCode (*tune)(KSP), const char why[])
 {
   char      says[128];
@@ -221,6 +266,29 @@ static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype,
   PetscCall(Say(why, (PetscBool)(found && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix that lives on the host, vectors that may not */
+static PetscErrorCode RefusesOtherMemory(const Method *method, PetscReal wind, Vec b)
+{
+  Mat       H;
+  KSP       ksp;
+  ABRun     run;
+  PetscBool resident, cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtc_backend", "host"));
+  PetscCall(ABMatGrid(73, 71, wind, PETSC_FALSE, &H));
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtc_backend"));
+  PetscCall(Create(method, "true", H, PCNONE, &ksp));
+  PetscCall(Solve(ksp, b, &run));
+  PetscCall(Views(ksp, cuda ? "not resident (last: matrix and vectors live in different memory)" : "resident, 64 iterations in a call", &resident));
+  PetscCall(Say("a matrix on the host", (PetscBool)(resident && run.reason > 0)));
+  PetscCall(VecDestroy(&run.x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -264,6 +332,9 @@ static PetscErrorCode All(const Method *method, PetscReal wind)
   PetscCall(Refuses(method, A, b, PCNONE, TuneMonitor, "a monitor may look at the solution"));
   PetscCall(Refuses(method, A, b, PCNONE, TuneTest, "the convergence test is the user's"));
   PetscCall(Refuses(method, A, b, PCJACOBI, TuneCheck, "products are not those of a layout of MATAIJTC"));
+  PetscCall(Refuses(method, A, b, PCNONE, TuneProduct, "products are not those of a layout of MATAIJTC"));
+  PetscCall(FollowsTheProduct(method, A, b));
+  PetscCall(RefusesOtherMemory(method, wind, b));
   PetscCall(ABMatGrid(73, 71, 0.0, PETSC_TRUE, &N));
   PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &constant));
   PetscCall(MatSetNullSpace(N, constant));

@@ -234,10 +234,13 @@ public:
 
   void Run(PetscInt first, PetscInt last)
   {
+    PetscBool refused = PETSC_FALSE;
+
     chunk_.first = first;
     chunk_.last  = last;
     for (PetscInt it = first + 1; it <= last; it++) work_.records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
-    ASSERT_EQ(Method::run(cuda_, &form_.form, &chunk_, &vectors_, &work_, &resident_), PETSC_SUCCESS);
+    ASSERT_EQ(Method::run(cuda_, &form_.form, &chunk_, &vectors_, &work_, &resident_, &refused), PETSC_SUCCESS);
+    ASSERT_FALSE(refused);
     (void)Current(); /* waits */
     ASSERT_EQ(KSPTCResidentCheck(&resident_), PETSC_SUCCESS);
   }

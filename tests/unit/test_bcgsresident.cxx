@@ -44,12 +44,12 @@ struct BCGS {
 #endif
     return TCBCGSResidentCreate_Host(form, scaled, work, can);
   }
-  static PetscErrorCode run(PETSC_UNUSED bool cuda, const KSPTCForm *form, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work)
+  static PetscErrorCode run(PETSC_UNUSED bool cuda, const KSPTCForm *form, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
   {
 #if PETSCTC_HAVE_CUDA
-    if (cuda) return TCBCGSResident_CUDA(form, chunk, v, steps, work, nullptr);
+    if (cuda) return TCBCGSResident_CUDA(form, chunk, v, steps, work, refused, nullptr);
 #endif
-    return TCBCGSResident_Host(form, chunk, v, steps, work, nullptr);
+    return TCBCGSResident_Host(form, chunk, v, steps, work, refused, nullptr);
   }
   static Vector residual(const Vector &b, const Vector &d, Jacobi side)
   {

@@ -542,17 +542,15 @@ void ExpectStride(const char *name, const Csr &A, const AIJTCParams &params, Pet
   EXPECT_EQ(uploaded.layout.line, line);
 }
 
-/* The largest |column - row|, up to `limit`, of the 32 rows from `first` on */
-PetscInt Farthest(const Csr &A, PetscInt first, PetscInt limit)
+/* The |column - row| of the 32 rows from `first` on */
+std::vector<PetscInt> Distances(const Csr &A, PetscInt first)
 {
-  PetscInt most = 0;
+  std::vector<PetscInt> all;
 
   for (PetscInt r = first; r < first + 32; r++) {
-    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
-      if (std::abs(A.j[k] - r) <= limit) most = std::max(most, std::abs(A.j[k] - r));
-    }
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) all.push_back(std::abs(A.j[k] - r));
   }
-  return most;
+  return all;
 }
 
 /* How far the rows of the middle slice reach, in any form; unknown where rows are listed or the pattern is not compressed */
@@ -563,15 +561,19 @@ TEST(LayoutForms, StrideIsTheFarthestDiagonalOfTheMiddleSlice)
                     values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE, 4096};
 
   ExpectStride("7-point", SevenPoint(20), usual, 20 * 20, 20);
-  ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1, 12 + 1);
+  ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1, 2 * (12 + 1));
   ExpectStride("tridiagonal", Banded(4999, 4999, {-1, 0, 1}), usual, 1, 0);
   ExpectStride("diagonal", Banded(5000, 5000, {0}), usual, 0, 0);
   ExpectStride("below the diagonal", Banded(5000, 5000, {-700, 0, 3}), usual, 700, 3);
   ExpectStride("above the diagonal", Banded(5000, 5000, {2, 900}), usual, 900, 2);
   ExpectStride("one slice", Banded(20, 20, {-2, 0}), usual, 2, 0);
   ExpectStride("no entries", FromLengths(3000, std::vector<PetscInt>(3000, 0)), usual, 0, 0);
-  const PetscInt stride = Farthest(random, 9600 / 2, 9600);
-  ExpectStride("no common diagonals", random, one, stride, Farthest(random, 9600 / 2, stride / 2));
+  ExpectStride("far from all planes", Banded(5000, 5000, {-900, -500, 0, 900}), usual, 900, 400);
+  const std::vector<PetscInt> distances = Distances(random, 9600 / 2);
+  const PetscInt              stride    = *std::max_element(distances.begin(), distances.end());
+  PetscInt                    line      = 0;
+  for (PetscInt distance : distances) line = std::max(line, std::min(distance, stride - distance));
+  ExpectStride("no common diagonals", random, one, stride, line);
   ExpectStride("tiles", SevenPoint(12), in_tiles, 0, 0);
   ExpectStride("deltas of four bytes", SevenPoint(12), off, 0, 0);
   ExpectStride("deltas with constants", SevenPoint(12), values, 0, 0);

@@ -185,6 +185,17 @@ TEST_P(MultDot, ManyRuns)
   }
 }
 
+/* 110 planes of 157 slices, 10 blocks side by side and 22 behind each other with 5 planes each */
+TEST_P(MultDot, PlanesSwept)
+{
+  const Csr         A      = SweptPlanes(2200101, 2200101);
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096};
+  ProductAndDots    product(GetParam(), A, params, true);
+
+  if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), 220u); }
+  ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 10));
+}
+
 /* A value that a sum in another place would have would not show in a random vector: all of the sum in one row */
 TEST_P(MultDot, OneRowAtATime)
 {

@@ -135,7 +135,7 @@ typedef struct {
   PetscInt     nconsecutive;     /* of the ROWS slices, those of consecutive rows */
   PetscBool    common;           /* set by whoever has asked AIJTCProbe(), behind the build: rows share their offsets, which decides the order in which products take slices. Before the work of products with dot products is created */
   PetscInt     stride;           /* the largest |column - ref| of the ROWS slice nconsecutive / 2, if that is one of consecutive rows and the pattern is compressed, else 0: how far rows reach */
-  PetscInt     line;             /* the largest of those that are at most half of stride: the length of a line where stride is the distance of planes */
+  PetscInt     line;             /* of the same slice, the largest distance of |column - ref| from the nearer of 0 and stride: on a grid whose planes are stride rows apart no less than a line */
   AIJTCSlice  *slice;            /* [sum of nslices] */
   PetscCount   npattern, nvalue; /* bytes of the streams */
   uint8_t     *pattern, *value;

@@ -32,12 +32,13 @@ typedef enum {
 
 /* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it */
 typedef struct {
-  const KSPTCResidentKernel *kernel;  /* [KSPTC_BACKENDS] */
-  int                        vectors; /* of a block, at least */
-  KSPTCResidentChoice        choice;  /* option */
-  PetscBool                  is;      /* of the solve under way, from its first iteration on */
-  KSPTCBackend               backend; /* of form and work */
-  Mat                        address; /* of what the form was made. Never looked into, NULL: there is none */
+  const KSPTCResidentKernel *kernel;     /* [KSPTC_BACKENDS] */
+  int                        vectors;    /* of a block, at least */
+  KSPTCResidentChoice        choice;     /* option */
+  PetscBool                  is;         /* of the solve under way, from its first iteration on */
+  PetscInt                   steps_lead; /* what `lead` was for the steps */
+  KSPTCBackend               backend;    /* of form and work */
+  Mat                        address;    /* of what the form was made. Never looked into, NULL: there is none */
   PetscObjectId              id;
   PetscObjectState           nonzerostate, state;
   PetscBool                  fits;
@@ -110,6 +111,7 @@ PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *)
 
 /* resident.cxx */
 PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], PetscBool, Vec, KSPTCDiagonal *);
+PETSC_INTERN PetscErrorCode KSPTCResidentRefused(KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCResidentRelease(KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCResidentSetFromOptions(KSPTC, PetscOptionItems);
 

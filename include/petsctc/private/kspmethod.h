@@ -99,24 +99,37 @@ static inline PetscErrorCode KSPTCResidentChunk(KSP ksp, M *m, PetscTCNorm norm,
   chunk->compared_from = compared ? PetscMax(ksp->chknorm + 1, ksp->min_it) : PETSC_INT_MAX;
   chunk->test          = {norm, ksp->ttol, ksp->divtol * ksp->rnorm0};
   chunk->records       = m->w->records;
-  m->unsettled         = PETSC_TRUE;
   for (PetscInt it = chunk->first + 1; it <= chunk->last; it++) m->w->records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Iteration i+1 is over: m->s are its scalars. begin() begins the next call. The host looks at the iteration, so it is logged as it would have been: `products` of the matrix, and flops a row besides.
-   Calls are all of the same length but for the last one: hence in which an iteration is */
+/* The call of iterations m->begun + 1 .. last is under way, or refused */
+template <class M>
+static inline PetscErrorCode KSPTCResidentBegun(M *m, PetscInt last, PetscBool refused)
+{
+  PetscFunctionBegin;
+  if (refused) PetscCall(KSPTCResidentRefused(m));
+  else {
+    m->unsettled = PETSC_TRUE;
+    PetscCall(KSPTCIterationBegun(m, last));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iteration i+1 is over: m->s are its scalars; unless the device has refused the first call, so that the solve is not resident. begin() begins the next call. The host looks at the iteration, so it is
+   logged as it would have been, were no row empty: `products` of the matrix, and flops a row besides. Calls are all of the same length but for the last one: hence in which an iteration is */
 template <class M>
 static inline PetscErrorCode KSPTCResidentIterate(KSP ksp, M *m, PetscInt i, PetscErrorCode (*begin)(KSP, M *), int products, PetscLogDouble flops)
 {
   const PetscInt marked = PetscMax(i + 1, PetscMin((i / PETSCTC_MAX_CALL + 1) * PETSCTC_MAX_CALL, ksp->max_it));
 
   PetscFunctionBegin;
-  while (m->begun <= i || (m->begun < ksp->max_it && m->begun - i <= PETSCTC_MAX_CALL)) PetscCall((*begin)(ksp, m));
+  while (m->resident.is && (m->begun <= i || (m->begun < ksp->max_it && m->begun - i <= PETSCTC_MAX_CALL))) PetscCall((*begin)(ksp, m));
+  if (!m->resident.is) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCAwaitMark(m, i + 1, marked));
   PetscCall(KSPTCResidentCheck(&m->resident.work));
   petsctc_counts.mult += products;
-  flops = flops * m->n + 2.0 * products * (PetscLogDouble)m->resident.form.nnz;
+  flops = flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.form.nnz - m->n);
   if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
   else PetscCall(PetscLogFlops(flops));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -138,6 +151,21 @@ static inline PetscBool KSPTCBeginsMore(KSP ksp, const M *m, PetscInt it)
   return (PetscBool)(m->begun < PetscMax(it, PetscMin(it + m->lead, ksp->max_it)));
 }
 
+/* Iteration i+1, in a call (resident) or by the steps that begin() begins, and its scalars. take_diagonal(): the preconditioner's for steps that do a solve of which the device has refused the first call */
+template <class M>
+static inline PetscErrorCode KSPTCRun(KSP ksp, M *m, PetscInt i, PetscErrorCode (*resident)(KSP, M *, PetscInt), PetscErrorCode (*take_diagonal)(KSP, M *), PetscErrorCode (*begin)(KSP, M *, PetscInt))
+{
+  PetscFunctionBegin;
+  if (m->resident.is) {
+    PetscCall((*resident)(ksp, m, i));
+    if (m->resident.is) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall((*take_diagonal)(ksp, m));
+  }
+  while (KSPTCBeginsMore(ksp, m, i + 1)) PetscCall((*begin)(ksp, m, m->begun));
+  PetscCall(KSPTCAwaitIteration(m, i + 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The host has looked at iteration `it`. If it goes on, so must the steps; if it ends the solve and others have been begun, the steps must have stopped before them */
 template <class M>
 static inline PetscErrorCode KSPTCCheckAgrees(KSP ksp, const M *m, PetscInt it)
@@ -146,8 +174,8 @@ static inline PetscErrorCode KSPTCCheckAgrees(KSP ksp, const M *m, PetscInt it)
 
   PetscFunctionBegin;
   PetscCheck(stopped ? ksp->reason != KSP_CONVERGED_ITERATING : (!ksp->reason || m->begun <= it), PETSC_COMM_SELF, PETSC_ERR_PLIB,
-             "After iteration %" PetscInt_FMT ", norm %g, the convergence test says %s and the steps %s (code %g): run with -ksp_%s_ahead 0", it, (double)ksp->rnorm, KSPConvergedReasons[ksp->reason], stopped ? "have stopped" : "go on",
-             (double)m->s.stop, m->name);
+             "After iteration %" PetscInt_FMT ", norm %g, the convergence test says %s and the steps %s (code %g): run with -ksp_%s_%s", it, (double)ksp->rnorm, KSPConvergedReasons[ksp->reason], stopped ? "have stopped" : "go on", (double)m->s.stop,
+             m->name, m->last_call ? "resident false" : "ahead 0");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

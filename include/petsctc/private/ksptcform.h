@@ -59,8 +59,8 @@ static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
   return (form->vectors * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
 }
 
-/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. fits: the blocks' shares with these fit into chip->shared;
-   otherwise, and on failure, the form holds nothing. Waits for the device. */
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. fits: the blocks' shares with these fit into chip->shared,
+   and the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
 PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], int vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], int vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
 /* Columns and values anew, from CSR arrays of the same pattern */

@@ -162,12 +162,13 @@ __device__ __forceinline__ void KSPTCStoreRecords(const Problem &P, PetscInt it)
 
 /* The least that the device offers to one of them */
 PETSC_INTERN PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip);
-/* pairs: of a row; record: its bytes; sums: records of the barrier */
+/* pairs: of a row; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
 PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, int vectors, int pairs, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
-PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int vectors, void *problem, cudaStream_t stream);
+/* refused: the device did not launch the kernel, and nothing has changed */
+PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int vectors, void *problem, PetscBool *refused, cudaStream_t stream);
 
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, int vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, cudaStream_t stream)
+static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, int vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
 {
   KSPTCProblem<Scalars, Vectors> problem = {};
 
@@ -184,6 +185,6 @@ static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCFor
   problem.tag     = work->tag;
   problem.late    = work->late;
   problem.bound   = (unsigned long long)(1e9 * work->patience);
-  PetscCall(KSPTCResidentLaunch(kernel, form, vectors, &problem, stream));
+  PetscCall(KSPTCResidentLaunch(kernel, form, vectors, &problem, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

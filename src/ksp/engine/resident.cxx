@@ -29,6 +29,7 @@ static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], 
   if (null) *why = "the matrix has a null space";
   else if (ksp->transpose_solve) *why = "the system is transposed";
   else if (!plain) *why = "products are not those of a layout of MATAIJTC";
+  else if (MatAIJTCClassOf(A)->cuda != (PetscBool)(tc->backend == KSPTC_CUDA)) *why = "matrix and vectors live in different memory";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetNonzeros(A, &nnz));
   PetscCall(MatAIJTCGetData(A, &aijtc));
@@ -112,7 +113,7 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The form of the matrix as it is now. That it does not fit is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
+/* The form of the matrix as it is now. That it does not fit, or found no room in device memory, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
 static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A)
 {
   const PetscObjectId    id    = ((PetscObject)A)->id;
@@ -151,7 +152,7 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled)
 }
 
 /*
-   Before the first iteration: tc->resident.is. If so, D is the diagonal of the preconditioner, if there is one.
+   Before the first iteration: tc->resident.is. If so, D is the diagonal of the preconditioner, nothing if there is none.
 
    A: the matrix; v[]: three vectors of the solve; identity: there is no preconditioner; unapplied: a vector for its result, where it has not been applied yet and so has no diagonal, else NULL
 */
@@ -165,19 +166,33 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCUpdateForm(tc, A));
+  if (!tc->resident.fits) *why = "the matrix does not fit on the chip, or its form into device memory";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
+  if (!tc->resident.can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  if (identity) PetscCall(VecDestroy(&D->d));
   if (!identity && unapplied) PetscCall(KSP_PCApply(ksp, v[1], unapplied));
   if (!identity) PetscCall(KSPTCDiagonalTake(ksp, v[1], D));
   if (!identity && !D->d) *why = "each result of the preconditioner is checked";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateForm(tc, A));
-  if (!tc->resident.fits) *why = "the matrix does not fit on the chip";
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
-  if (!tc->resident.can) *why = identity ? "the device does not run the cooperative kernel" : "matrix and preconditioner do not fit on the chip";
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  tc->resident.is = PETSC_TRUE;
-  tc->last_call   = PETSCTC_MAX_CALL;
-  tc->lead        = PETSCTC_MAX_CALL;
+  tc->resident.is         = PETSC_TRUE;
+  tc->resident.steps_lead = tc->lead;
+  tc->last_call           = PETSCTC_MAX_CALL;
+  tc->lead                = PETSCTC_MAX_CALL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The device has refused a call, which must be the first: the steps do the solve */
+PetscErrorCode KSPTCResidentRefused(KSPTC tc)
+{
+  PetscFunctionBegin;
+  PetscCheck(!tc->begun, PETSC_COMM_SELF, PETSC_ERR_GPU, "The device launched the cooperative kernel for %" PetscInt_FMT " iterations and then no more: do other processes share it? Use -ksp_%s_resident false", tc->begun, tc->name);
+  tc->resident.is       = PETSC_FALSE;
+  tc->last_call         = 0;
+  tc->lead              = tc->resident.steps_lead;
+  tc->last_why_not_call = "the device refused to launch the cooperative kernel";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

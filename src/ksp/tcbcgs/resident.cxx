@@ -22,7 +22,6 @@ PetscErrorCode TCBCGSResidentSetUp(KSP ksp, KSP_TCBCGS *bcgs)
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &identity));
   PetscCall(KSPTCResidentSetUp(ksp, bcgs, A, v, identity, ksp->pc_side == PC_RIGHT ? ksp->work[BCGS_T] : NULL, &bcgs->diagonal));
-  if (bcgs->resident.is && identity) PetscCall(VecDestroy(&bcgs->diagonal.d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -32,6 +31,7 @@ static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
   const Vec                 all[] = {bcgs->diagonal.d, ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R], ksp->work[BCGS_P], ksp->work[BCGS_V], ksp->work[BCGS_S], ksp->work[BCGS_T]}, *v = scaled ? all : all + 1;
   KSPTCResident            *state    = &bcgs->resident;
   PetscScalar              *array[8] = {}, **a = scaled ? array : array + 1;
+  PetscBool                 refused = PETSC_FALSE;
   KSPTCChunk<TCBCGSScalars> chunk;
 
   PetscFunctionBegin;
@@ -40,15 +40,16 @@ static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
   const TCBCGSVectors vectors = {array[2], array[3], array[4], array[5], array[6], array[7], array[1], array[0], (PetscBool)(scaled && ksp->pc_side == PC_RIGHT)};
 
 #if PETSCTC_HAVE_CUDA
-  if (bcgs->backend == KSPTC_CUDA) PetscCall(TCBCGSResident_CUDA(&state->form, &chunk, &vectors, bcgs->w, &state->work, bcgs->stream));
+  if (bcgs->backend == KSPTC_CUDA) PetscCall(TCBCGSResident_CUDA(&state->form, &chunk, &vectors, bcgs->w, &state->work, &refused, bcgs->stream));
   else
 #endif
-    PetscCall(TCBCGSResident_Host(&state->form, &chunk, &vectors, bcgs->w, &state->work, bcgs->stream));
+    PetscCall(TCBCGSResident_Host(&state->form, &chunk, &vectors, bcgs->w, &state->work, &refused, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, scaled + 1, 6, v, a, 0.0));
-  PetscCall(KSPTCIterationBegun(bcgs, chunk.last));
+  PetscCall(KSPTCResidentBegun(bcgs, chunk.last, refused));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A row's are those of the steps, and so of KSPBCGS: a preconditioner on the right is applied twice too */
 PetscErrorCode TCBCGSResidentIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   PetscFunctionBegin;

@@ -184,15 +184,21 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The diagonal of the preconditioner where it is part of composed steps; a resident solve has taken it */
+static PetscErrorCode TCBCGSTakeDiagonal(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  PetscFunctionBegin;
+  if (!bcgs->resident.is && ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
+  else if (!bcgs->resident.is) PetscCall(VecDestroy(&bcgs->diagonal.d));
+  bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal.d != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration i+1. Afterwards: go on, or the reason is set; `failed`: and leave at once */
 static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
 {
   PetscFunctionBegin;
-  if (bcgs->resident.is) PetscCall(TCBCGSResidentIterate(ksp, bcgs, i));
-  else {
-    while (KSPTCBeginsMore(ksp, bcgs, i + 1)) PetscCall(TCBCGSBegin(ksp, bcgs, bcgs->begun));
-    PetscCall(KSPTCAwaitIteration(bcgs, i + 1));
-  }
+  PetscCall(KSPTCRun(ksp, bcgs, i, TCBCGSResidentIterate, TCBCGSTakeDiagonal, TCBCGSBegin));
   if (KSPTCStoppedWithin(bcgs)) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -209,15 +215,6 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of a preconditioner that is part of composed steps */
-static PetscErrorCode TCBCGSSetUpDiagonal(KSP ksp, KSP_TCBCGS *bcgs)
-{
-  PetscFunctionBegin;
-  if (ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
-  else PetscCall(VecDestroy(&bcgs->diagonal.d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
 {
   KSP_TCBCGS *bcgs   = (KSP_TCBCGS *)tc;
@@ -229,8 +226,7 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
-  if (!bcgs->resident.is) PetscCall(TCBCGSSetUpDiagonal(ksp, bcgs));
-  bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal.d != NULL);
+  PetscCall(TCBCGSTakeDiagonal(ksp, bcgs));
   do {
     PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);

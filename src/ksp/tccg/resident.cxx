@@ -18,6 +18,7 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   const Vec               all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
   KSPTCResident          *state   = &cg->resident;
   PetscScalar            *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
+  PetscBool               refused = PETSC_FALSE;
   KSPTCChunk<TCCGScalars> chunk;
 
   PetscFunctionBegin;
@@ -26,18 +27,29 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   const TCCGVectors vectors = {array[1], array[2], array[3], scaled ? array[4] : array[2], array[0], array[4]};
 
 #if PETSCTC_HAVE_CUDA
-  if (cg->backend == KSPTC_CUDA) PetscCall(TCCGResident_CUDA(&state->form, &chunk, &vectors, cg->w, &state->work, cg->stream));
+  if (cg->backend == KSPTC_CUDA) PetscCall(TCCGResident_CUDA(&state->form, &chunk, &vectors, cg->w, &state->work, &refused, cg->stream));
   else
 #endif
-    PetscCall(TCCGResident_Host(&state->form, &chunk, &vectors, cg->w, &state->work, cg->stream));
+    PetscCall(TCCGResident_Host(&state->form, &chunk, &vectors, cg->w, &state->work, &refused, cg->stream));
   PetscCall(KSPTCStepEnd(cg, scaled, 4, v, a, 0.0));
-  PetscCall(KSPTCIterationBegun(cg, chunk.last));
+  PetscCall(KSPTCResidentBegun(cg, chunk.last, refused));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A row's, of the steps and so of KSPCG */
+static PetscLogDouble TCCGRowFlops(KSP ksp, const KSP_TCCG *cg, PetscInt i)
+{
+  PetscLogDouble flops = i ? 8.0 : 6.0; /* direction, curvature, update */
+
+  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0;
+  flops += ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0;
+  if (!cg->identity) flops += 1.0;
+  return flops;
 }
 
 PetscErrorCode TCCGResidentIterate(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentIterate(ksp, cg, i, TCCGResidentBegin, 1, cg->identity ? 10.0 : 13.0));
+  PetscCall(KSPTCResidentIterate(ksp, cg, i, TCCGResidentBegin, 1, TCCGRowFlops(ksp, cg, i)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

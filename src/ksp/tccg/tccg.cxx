@@ -284,6 +284,16 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The diagonal of the preconditioner where it is part of the steps; a resident solve has taken it */
+static PetscErrorCode TCCGTakeDiagonal(KSP ksp, KSP_TCCG *cg)
+{
+  PetscFunctionBegin;
+  if (!cg->resident.is && !cg->identity && TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
+  else if (!cg->resident.is) PetscCall(VecDestroy(&cg->diagonal.d));
+  cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration i+1. Afterwards: go on, or the reason is set; `failed`: and leave at once */
 static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *failed)
 {
@@ -293,11 +303,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  if (cg->resident.is) PetscCall(TCCGResidentIterate(ksp, cg, i));
-  else {
-    while (KSPTCBeginsMore(ksp, cg, i + 1)) PetscCall(TCCGBegin(ksp, cg, cg->begun));
-    PetscCall(KSPTCAwaitIteration(cg, i + 1));
-  }
+  PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -330,9 +336,7 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentSetUp(ksp, cg, cg->A, v, cg->identity, NULL, &cg->diagonal));
-  if (!cg->resident.is && TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
-  if (!cg->resident.is && !TCCGNormOfZ(ksp)) PetscCall(VecDestroy(&cg->diagonal.d));
-  cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
+  PetscCall(TCCGTakeDiagonal(ksp, cg));
   do {
     PetscCall(TCCGIterate(ksp, cg, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);

@@ -73,7 +73,7 @@ static PetscErrorCode MatAIJTCLayoutMultDot_Host(Mat_AIJTC *tc, Vec x, Vec w, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the product with these vectors one of a layout, and nothing but it? */
+/* Is the product with these vectors one of a layout, and nothing but it? Not if somebody has set another operation (MatSetOperation()) */
 PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
@@ -85,7 +85,7 @@ PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
   if (!c || c->mpi) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetData(A, &tc));
   PetscCall(MatAIJTCChoosePath(A, c, x, w, y, &path));
-  *plain = (PetscBool)(path == AIJTC_WITH_LAYOUT && !tc->settings.check);
+  *plain = (PetscBool)(path == AIJTC_WITH_LAYOUT && !tc->settings.check && A->ops->mult == c->mine.mult);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

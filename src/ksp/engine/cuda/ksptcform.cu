@@ -25,20 +25,21 @@ namespace
 constexpr int THREADS = 256;
 constexpr int WARPS   = THREADS / KSPTC_LANES;
 
+/* room: becomes false where there is none */
 template <class T>
-PetscErrorCode Allocate(PetscCount count, T **array)
+PetscErrorCode Allocate(PetscCount count, T **array, PetscBool *room)
 {
-  const size_t bytes = (size_t)count * sizeof(T);
-  cudaError_t  cerr;
+  cudaError_t cerr;
 
   PetscFunctionBegin;
   *array = NULL;
-  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
-  cerr = cudaMalloc((void **)array, bytes);
+  if (!count || !*room) PetscFunctionReturn(PETSC_SUCCESS);
+  cerr = cudaMalloc((void **)array, (size_t)count * sizeof(T));
   if (cerr == cudaErrorMemoryAllocation) {
     *array = NULL;
-    (void)cudaGetLastError(); /* the failure is reported here; it must not appear again after the next launch */
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "No room for %zu bytes of the resident matrix in device memory: switch the resident solver off", bytes);
+    *room  = PETSC_FALSE;
+    (void)cudaGetLastError(); /* the steps run: it must not appear again after the next launch */
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCallCUDA(cerr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -119,13 +120,14 @@ __global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ KS
 }
 
 /* block_row and block_slice, on both sides */
-PetscErrorCode DealRows(const PetscInt i[], int32_t block_row[], int32_t block_slice[], KSPTCForm *form, cudaStream_t stream)
+PetscErrorCode DealRows(const PetscInt i[], int32_t block_row[], int32_t block_slice[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
   const size_t bytes = (form->blocks + 1) * sizeof(*block_row);
 
   PetscFunctionBegin;
-  PetscCall(Allocate(form->blocks + 1, &form->block_row));
-  PetscCall(Allocate(form->blocks + 1, &form->block_slice));
+  PetscCall(Allocate(form->blocks + 1, &form->block_row, room));
+  PetscCall(Allocate(form->blocks + 1, &form->block_slice, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   DealKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(form->m, form->nnz, KSPTCRowWeight(form), form->blocks, i, form->block_row);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(block_row, form->block_row, bytes, cudaMemcpyDeviceToHost, stream));
@@ -143,14 +145,15 @@ __global__ void __launch_bounds__(THREADS) PickKernel(const __grid_constant__ KS
 }
 
 /* start[], and on the host the first places of the blocks. No more than 32 places a nonzero, of which there are no more than multiprocessors can hold: they can be counted in 32 bits */
-PetscErrorCode CountPlaces(const PetscInt i[], int32_t block_start[], KSPTCForm *form, cudaStream_t stream)
+PetscErrorCode CountPlaces(const PetscInt i[], int32_t block_start[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
   Scratch<int32_t> count, picked;
   Scratch<char>    work;
   size_t           bytes = 0;
 
   PetscFunctionBegin;
-  PetscCall(Allocate(form->slices + 1, &form->start));
+  PetscCall(Allocate(form->slices + 1, &form->start, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(count.allocate(form->slices + 1, stream));
   CountKernel<<<form->slices / WARPS + 1, THREADS, 0, stream>>>(*form, i, count);
   PetscCallCUDA(cudaGetLastError());
@@ -166,19 +169,23 @@ PetscErrorCode CountPlaces(const PetscInt i[], int32_t block_start[], KSPTCForm 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* fits: also false where device memory has no room */
 PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
 {
-  int32_t block_row[KSPTC_BLOCKS + 1], block_slice[KSPTC_BLOCKS + 1], block_start[KSPTC_BLOCKS + 1];
+  int32_t   block_row[KSPTC_BLOCKS + 1], block_slice[KSPTC_BLOCKS + 1], block_start[KSPTC_BLOCKS + 1];
+  PetscBool room = PETSC_TRUE;
 
   PetscFunctionBegin;
-  PetscCall(DealRows(i, block_row, block_slice, form, stream));
-  PetscCall(CountPlaces(i, block_start, form, stream));
+  PetscCall(DealRows(i, block_row, block_slice, form, &room, stream));
+  if (room) PetscCall(CountPlaces(i, block_start, form, &room, stream));
+  if (!room) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCFormMeasure(block_row, block_slice, block_start, form);
-  *fits = (PetscBool)(form->shared[form->vectors] <= chip->shared);
-  if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(Allocate(form->places, &form->column));
-  PetscCall(Allocate(form->places, &form->value));
+  if (form->shared[form->vectors] > chip->shared) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Allocate(form->places, &form->column, &room));
+  PetscCall(Allocate(form->places, &form->value, &room));
+  if (!room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCFormFill_CUDA(i, j, a, form, stream));
+  *fits = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

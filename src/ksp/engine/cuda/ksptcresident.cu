@@ -38,6 +38,42 @@ PetscErrorCode LeaveL1(const void *kernel, size_t bytes)
   PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, (int)PetscMin((size_t)100, (100 * bytes - 1) / whole + 1)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* What a device without room for all blocks at once says, as one that other processes share may */
+PetscErrorCode Launch(const void *kernel, unsigned blocks, size_t shared, void *arguments[], PetscBool *refused, cudaStream_t stream)
+{
+  const cudaError_t cerr = cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(KSPTC_THREADS), arguments, shared, stream);
+
+  PetscFunctionBegin;
+  *refused = (PetscBool)(cerr == cudaErrorCooperativeLaunchTooLarge || cerr == cudaErrorNotSupported || cerr == cudaErrorLaunchOutOfResources);
+  if (*refused) (void)cudaGetLastError(); /* it must not appear again after the next launch */
+  else PetscCallCUDA(cerr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* room: false where there is none. What has been allocated is for a destroy */
+PetscErrorCode Allocate(size_t pairs, size_t records, size_t sums, KSPTCResidentWork *work, PetscBool *room)
+{
+  cudaError_t cerr = cudaMalloc((void **)&work->pairs, pairs);
+
+  PetscFunctionBegin;
+  if (!cerr) cerr = cudaMalloc((void **)&work->sums, sums);
+  if (!cerr) cerr = cudaMalloc((void **)&work->tag, sizeof(*work->tag));
+  if (!cerr) cerr = cudaMalloc(&work->records, records);
+  if (!cerr) cerr = cudaMallocHost((void **)&work->late, sizeof(*work->late));
+  *room = (PetscBool)(cerr != cudaErrorMemoryAllocation);
+  if (!*room) {
+    (void)cudaGetLastError(); /* the steps run: it must not appear again after the next launch */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallCUDA(cerr);
+  *work->late = {};
+  /* Tags begin with 1 */
+  PetscCallCUDA(cudaMemset(work->sums, 0, sums));
+  PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
+  PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the stream of the solve may be one that does not wait for this one */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 } // namespace
 
 PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip)
@@ -70,15 +106,8 @@ PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, c
   }
   work->cuda     = PETSC_TRUE;
   work->patience = 10.0;
-  PetscCallCUDA(cudaMalloc((void **)&work->pairs, pairs * (size_t)form->m * sizeof(double2)));
-  PetscCallCUDA(cudaMalloc((void **)&work->sums, sums * sizeof(*work->sums)));
-  PetscCallCUDA(cudaMalloc((void **)&work->tag, sizeof(*work->tag)));
-  PetscCallCUDA(cudaMalloc(&work->records, PETSCTC_RECORDS * record));
-  PetscCallCUDA(cudaMallocHost((void **)&work->late, sizeof(*work->late)));
-  *work->late = {};
-  /* Tags begin with 1 */
-  PetscCallCUDA(cudaMemset(work->sums, 0, sums * sizeof(*work->sums)));
-  PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
+  PetscCall(Allocate(pairs * (size_t)form->m * sizeof(double2), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
+  if (!*can) PetscCall(KSPTCResidentDestroy_CUDA(work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -96,12 +125,12 @@ PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int vectors, void *problem, cudaStream_t stream)
+PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int vectors, void *problem, PetscBool *refused, cudaStream_t stream)
 {
   void *arguments[] = {problem};
 
   PetscFunctionBegin;
   PetscCall(LeaveL1(kernel, form->shared[vectors]));
-  PetscCallCUDA(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)form->blocks), dim3(KSPTC_THREADS), arguments, form->shared[vectors], stream));
+  PetscCall(Launch(kernel, (unsigned)form->blocks, form->shared[vectors], arguments, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

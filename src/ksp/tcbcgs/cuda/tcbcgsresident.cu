@@ -28,13 +28,13 @@ PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscTCStream stream)
+PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const bool scaled = v->diagonal != NULL;
   const Side side   = !scaled ? NOWHERE : (v->right ? RIGHT : LEFT);
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
-  PetscCall(KSPTCResidentRun(kernels[side][steps->tensor ? 1 : 0], form, TCBCGSVectorsOfBlock(scaled), chunk, v, steps, work, stream));
+  PetscCall(KSPTCResidentRun(kernels[side][steps->tensor ? 1 : 0], form, TCBCGSVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

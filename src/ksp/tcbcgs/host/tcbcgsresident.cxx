@@ -56,12 +56,13 @@ static PetscErrorCode Stabilize(const KSPTCForm *A, const TCBCGSVectors *v, TCBC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscTCStream stream)
+PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const PetscInt n = form->m;
 
   PetscFunctionBegin;
   PetscCheck(v->diagonal || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
+  *refused = PETSC_FALSE;
   for (PetscInt it = chunk->first; it < chunk->last && steps->s->stop == 0.0; it++) {
     PetscCall((*TCBCGSSteps_Host.direction)(n, v->r, v->v, v->p, steps, stream));
     PetscCall(Breakdown(form, v, steps, stream));

@@ -23,11 +23,12 @@ PetscErrorCode TCCGResidentCreate_Host(PETSC_UNUSED const KSPTCForm *form, PETSC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscTCStream stream)
+PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const PetscInt n = form->m;
 
   PetscFunctionBegin;
+  *refused = PETSC_FALSE;
   for (PetscInt it = chunk->first; it < chunk->last && steps->s->stop == 0.0; it++) {
     const PetscBool first = (PetscBool)(it == 0);
 

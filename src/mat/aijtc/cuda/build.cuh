@@ -100,8 +100,8 @@ private:
   int                  count = 0;
 };
 
-/* To be called behind the last kernel that writes a layout: products may start before the launch in front of them has ended (mult.cuh), but not before the one in front of that, and this puts an empty
-   launch in between */
+/* To be called behind the last kernel that writes a layout: products read layouts before they wait for the launch in front of them (overlap.cuh), but an
+   ordinary launch, as this empty one is, begins when all before it has ended */
 PetscErrorCode SettleLayout(cudaStream_t stream);
 
 /* What the classification counts: all that the sizes of the lists of rows and slices follow from */
@@ -138,6 +138,7 @@ struct StreamCounts {
   int     inexact;      /* a slice has a form that does not hold any value */
   int     mixed;        /* a slice has constant slots and others */
   int32_t stride, line; /* as in AIJTCLayout */
+  int     unused;       /* 0: no bytes that are copied without having been written */
 };
 
 /* What the steps count on the device; zero at the start */

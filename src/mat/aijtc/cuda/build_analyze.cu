@@ -64,21 +64,21 @@ __device__ __forceinline__ void InsertBoth(DictTable &block, DictTable &all, uns
   if (Insert(block, bits)) (void)Insert(all, bits);
 }
 
-/* The largest |column - ref| of a slice, up to `most` */
+/* AIJTCLayout.line of a slice */
 template <int R>
-__device__ int32_t Farthest(const SliceRows<R> &rows, const PetscInt *j, int32_t most)
+__device__ int32_t Line(const SliceRows<R> &rows, const PetscInt *j, int32_t stride)
 {
-  int32_t farthest = 0;
+  int32_t line = 0;
 
 #pragma unroll
   for (int r = 0; r < R; r++) {
     for (int32_t t = 0; rows.Has(r, t); t++) {
       const int32_t far = abs((int32_t)(j[rows.Place(r, t)] - rows.ref[r]));
 
-      if (far <= most) farthest = max(farthest, far);
+      line = max(line, min(far, stride - far));
     }
   }
-  return __reduce_max_sync(ALL_LANES, farthest);
+  return __reduce_max_sync(ALL_LANES, line);
 }
 
 /* The values of a slice, lane by lane */
@@ -351,7 +351,7 @@ __global__ void __launch_bounds__(THREADS)
 
   if (compress & AIJTC_COMPRESS_VALUE) ClearTable(block);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
-    found.counts->inexact = found.counts->mixed = 0; /* for the next kernel */
+    found.counts->inexact = found.counts->mixed = found.counts->unused = 0; /* for the next kernel */
     if (!origin.nconsecutive) found.counts->stride = found.counts->line = 0;
   }
   for (PetscInt q = begin + (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES; q < end; q += (PetscInt)gridDim.x * warps) {
@@ -368,7 +368,7 @@ __global__ void __launch_bounds__(THREADS)
       WaitForStage();
       profile = Analyze(shape, rows, near, compress, slice);
       stride  = max(abs(profile.low), abs(profile.high));
-      if (q == middle) line = Farthest(rows, near.j, stride / 2);
+      if (q == middle && (compress & AIJTC_COMPRESS_PATTERN)) line = Line(rows, near.j, stride);
       if ((compress & AIJTC_COMPRESS_VALUE) && !(slice.form & AIJTC_FORM_CONST)) {
         stored += (unsigned long long)profile.values;
         InsertValues(rows, near.a, block, *found.table);

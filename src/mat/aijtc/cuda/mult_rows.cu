@@ -21,10 +21,9 @@ constexpr int        ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 re
 constexpr int        RUN_WARPS       = 32;
 constexpr unsigned   PLANES          = 8;   /* one after the other */
 constexpr unsigned   RUN             = 8;   /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
-constexpr unsigned   SWEEP           = 16;  /* planes of a block at most */
-constexpr PetscCount SWEEP_PATTERN   = 256; /* bytes of a slice: 10 slots */
+constexpr PetscCount SWEEP_PATTERN   = 256; /* bytes of a slice in the mean: 10 slots with masks */
 constexpr PetscInt   NEAR            = 16;  /* columns are near if they are within this part of the rows */
-constexpr PetscInt   MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device */
+constexpr PetscInt   MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device, but for whether it sweeps planes */
 
 struct SliceOrder {
   PetscInt begin, end; /* slices */
@@ -63,24 +62,39 @@ SliceOrder InRuns(SliceOrder order)
   return order;
 }
 
-/* Can the planes be swept, and is it worth it? Not with lines longer than what windows have on either side; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each; false where the windows do not fit in shared memory */
+/* Bytes of shared memory of a block */
+size_t SweepBytes(bool dots)
+{
+  return SWEEP_SHARED + (dots ? 2 * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS : 0);
+}
+
+/* Does a multiprocessor hold SWEEP_BLOCKS blocks? With one alone nothing computes while it waits. cudaFuncSetAttribute() is then done, too */
+bool DeviceSweeps()
+{
+  static int blocks = -1; /* that a multiprocessor holds */
+
+  if (blocks < 0) {
+    blocks = 0;
+    if (!cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)SweepBytes(true))) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, SweepKernel, AIJTC_LANES * SWEEP_WARPS, SweepBytes(true));
+    (void)cudaGetLastError(); /* a device with less shared memory is no error */
+  }
+  return blocks >= SWEEP_BLOCKS;
+}
+
+/* Can the planes be swept, and is it worth it? Not with lines longer than what windows have on either side; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each */
 bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
 {
-  static int most = -1; /* bytes of shared memory */
-  int        device;
-
   order->begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE];
   order->end   = order->begin + A.nslices[AIJTC_ROWS];
   order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
   order->n     = A.n;
   if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
   if (A.line > WINDOW_HALO || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
-  if (most < 0 && (cudaGetDevice(&device) || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device))) most = 0;
-  if ((size_t)most < SWEEP_SHARED + sizeof(PetscScalar) * 2 * AIJTC_LANES * SWEEP_WARPS) return false;
+  if (!DeviceSweeps()) return false;
 
   const PetscInt planes = (order->end - 1) / order->plane + 1;
   order->groups         = (unsigned)((order->plane - 1) / SWEEP_WARPS + 1);
-  const unsigned steps = (unsigned)planes * order->groups, blocks = MULTIPROCESSORS * SWEEP_BLOCKS, waves = (steps - 1) / (blocks * SWEEP) + 1;
+  const unsigned steps = (unsigned)planes * order->groups, blocks = MULTIPROCESSORS * SWEEP_BLOCKS, waves = (steps - 1) / (blocks * SWEEP_PLANES) + 1;
   order->deep = (steps - 1) / (blocks * waves) + 1;
   return true;
 }
@@ -94,11 +108,8 @@ unsigned BlocksOf(const SweepOrder &order)
 
 PetscErrorCode LaunchSweep(const AIJTCLayout &A, const SweepOrder &order, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  const size_t shared = SWEEP_SHARED + AIJTCDotBytes(dots, SWEEP_WARPS);
-
   PetscFunctionBegin;
-  PetscCallCUDA(cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, shared, stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, SweepBytes(dots.w != nullptr), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -25,8 +25,9 @@
 #include "mult_rows.cuh"
 
 constexpr int SWEEP_WARPS  = 16;
-constexpr int SWEEP_BLOCKS = 2; /* of a multiprocessor */
-constexpr int SWEEP_GROUPS = 4; /* row groups of a slice */
+constexpr int SWEEP_BLOCKS = 2;  /* of a multiprocessor */
+constexpr int SWEEP_PLANES = 16; /* of a block at most: not more than a mask has bits */
+constexpr int SWEEP_GROUPS = 4;  /* row groups of a slice */
 constexpr int SLICE_ROWS   = AIJTC_LANES * SWEEP_GROUPS;
 constexpr int SWEEP_ROWS   = SWEEP_WARPS * SLICE_ROWS; /* of a block in a plane */
 constexpr int WINDOW_HALO  = 288;                      /* lines of a grid up to that */
@@ -48,7 +49,7 @@ struct SweepOrder {
   PetscInt begin, end; /* slices */
   PetscInt plane;      /* slices of a plane */
   unsigned groups;     /* blocks side by side in a plane */
-  unsigned deep;       /* planes of a block, at most 32 */
+  unsigned deep;       /* planes of a block, at most SWEEP_PLANES */
   PetscInt n;          /* columns */
 };
 

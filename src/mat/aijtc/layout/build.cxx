@@ -92,24 +92,22 @@ PetscErrorCode AllocateStreams(AIJTCLayout *layout)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The largest |column - ref|, up to `most`, of the slice that tells how far rows reach; 0 if there is none */
-PetscInt Farthest(const AIJTCLayout *layout, const PetscInt i[], const PetscInt j[], PetscInt most)
+/* AIJTCLayout.stride and line */
+void SetReach(const PetscInt i[], const PetscInt j[], AIJTCLayout *layout)
 {
-  const PetscInt rows     = AIJTC_LANES * layout->params.rrows;
-  PetscInt       farthest = 0;
+  const PetscInt rows = AIJTC_LANES * layout->params.rrows;
 
-  if (!layout->nconsecutive || !(layout->params.compress & AIJTC_COMPRESS_PATTERN)) return 0;
+  layout->stride = layout->line = 0;
+  if (!layout->nconsecutive || !(layout->params.compress & AIJTC_COMPRESS_PATTERN)) return;
   const AIJTCSlice *slice = layout->slice + layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nconsecutive / 2;
-  for (PetscInt r = slice->row; r < std::min(slice->row + rows, layout->m); r++) {
-    const PetscInt ref = r - r % layout->params.bs;
-
-    for (PetscInt k = i[r]; k < i[r + 1]; k++) {
-      const PetscInt far = std::abs(j[k] - ref);
-
-      if (far <= most) farthest = std::max(farthest, far);
+  const auto        visit = [&](auto visitor) {
+    for (PetscInt r = slice->row; r < std::min(slice->row + rows, layout->m); r++) {
+      for (PetscInt k = i[r]; k < i[r + 1]; k++) visitor(std::abs(j[k] - (r - r % layout->params.bs)));
     }
-  }
-  return farthest;
+  };
+
+  visit([&](PetscInt far) { layout->stride = std::max(layout->stride, far); });
+  visit([&](PetscInt far) { layout->line = std::max(layout->line, std::min(far, layout->stride - far)); });
 }
 
 PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
@@ -134,8 +132,7 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
     PetscCall(AIJTCSliceWritePattern(layout, s, work));
     layout->slice[s].form = form; /* with the dictionary */
   }
-  layout->stride = Farthest(layout, i, j, PETSC_INT_MAX);
-  layout->line   = Farthest(layout, i, j, layout->stride / 2);
+  SetReach(i, j, layout);
   PetscCall(AIJTCLayoutRefresh_Host(layout, a, &fits, nullptr));
   PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Values do not fit the forms just chosen for them");
   PetscFunctionReturn(PETSC_SUCCESS);
