@@ -141,12 +141,12 @@ TEST_P(ResidentForm, TakesValuesAnew)
 
 TEST_P(ResidentForm, SaysWhatDoesNotFit)
 {
-  const Csr &A    = Systems(true)[1].A; /* 0.54 million nonzeros, 79,507 rows: 12 and 32 bytes */
+  const Csr &A    = Systems(true)[1].A; /* 0.54 million nonzeros, 79,507 rows: 12 and 32 bytes, in single precision 8 and 16 */
   KSPTCChip  chip = Chip(cuda);
 
   chip.shared = 40000; /* of each: too few for the mean block */
   ASSERT_FALSE(OwnedForm(cuda, A, 4, chip).fits);
-  chip.shared = (12 * (size_t)A.i[A.m] + 32 * (size_t)A.m) / KSPTC_BLOCKS; /* the mean block, but not the largest: slices have places without entries */
+  chip.shared = KSPTCBytesOfBlock(A.i[A.m], A.m, 0, 4) / KSPTC_BLOCKS; /* the mean block, but not the largest: slices have places without entries */
   if (chip.blocks == KSPTC_BLOCKS) { ASSERT_FALSE(OwnedForm(cuda, A, 4, chip).fits); }
   ASSERT_TRUE(OwnedForm(cuda, A, 4, Chip(cuda)).fits);
   chip.blocks = 0;

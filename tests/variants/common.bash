@@ -15,7 +15,7 @@ build_variant() {
 
 # run_units PRESET: two programs at a time. A process a program, not a test: starting one takes longer than most of the tests
 run_units() {
-  printf '%s\n' "$root/build-$1"/bin/unit_* | xargs -P 2 -I {} bash -c '"$1" --gtest_brief=1 >"$1.log" 2>&1; status=$?; cat "$1.log"; exit $status' run {}
+  find "$root/build-$1/bin" -name 'unit_*' ! -name '*.log' | sort | xargs -P 2 -I {} bash -c '"$1" --gtest_brief=1 >"$1.log" 2>&1; status=$?; cat "$1.log"; exit $status' run {}
 }
 
 # run_variant PRESET: what is worth repeating there; scripts that load the library into other programs are not
