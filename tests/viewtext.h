@@ -21,3 +21,15 @@ static PETSC_UNUSED PetscErrorCode ViewText(PetscObject object, PetscViewerForma
   fclose(f);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* Does the plain view, which goes the same way to text[], contain this part? */
+static PETSC_UNUSED PetscErrorCode ViewSays(PetscObject object, const char part[], const char name[], char text[], size_t size, PetscBool *says)
+{
+  char *at;
+
+  PetscFunctionBeginUser;
+  PetscCall(ViewText(object, PETSC_VIEWER_DEFAULT, name, text, size));
+  PetscCall(PetscStrstr(text, part, &at));
+  *says = at ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -100,11 +100,6 @@ public:
   }
 
 private:
-  __device__ __forceinline__ PetscScalar *place(int j) const
-  {
-    return ring_ + WINDOW * ((j + 1) % WINDOWS);
-  }
-
   PetscScalar       *ring_;
   const PetscScalar *x_;
   PetscInt           n_, zero_, apart_; /* zero_: first column of window 0 */
