@@ -95,7 +95,7 @@ inline const std::vector<System> &Systems(bool symmetric)
 /* A form, destroyed with its owner */
 class OwnedForm {
 public:
-  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, int vectors, const KSPTCChip &chip) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a)
+  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a)
   {
 #if PETSCTC_HAVE_CUDA
     if (cuda) {
@@ -120,12 +120,12 @@ public:
 
 #if PETSCTC_HAVE_CUDA
     if (form.cuda) {
-      EXPECT_EQ(KSPTCFormFill_CUDA(i_, j_, a, &form, nullptr), PETSC_SUCCESS);
+      EXPECT_EQ(KSPTCFormFill_CUDA(i_, a, &form, nullptr), PETSC_SUCCESS);
       EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
       return;
     }
 #endif
-    EXPECT_EQ(KSPTCFormFill_Host(i_, j_, a, &form, nullptr), PETSC_SUCCESS);
+    EXPECT_EQ(KSPTCFormFill_Host(i_, a, &form, nullptr), PETSC_SUCCESS);
   }
   template <class T>
   std::vector<T> Get(const T *array, size_t length) const

@@ -16,7 +16,7 @@ struct BCGS {
 
   static std::vector<Jacobi> sides() { return {Jacobi::None, Jacobi::Left, Jacobi::Right}; }
   static PetscReal           square(const Scalars &s) { return s.rr; }
-  static int                 vectors(bool scaled) { return TCBCGSVectorsOfBlock(scaled); }
+  static KSPTCVectors        vectors(bool scaled) { return TCBCGSVectorsOfBlock(scaled); }
   static KSPTCChip           chip(PETSC_UNUSED bool cuda)
   {
     KSPTCChip chip = {0, 0};

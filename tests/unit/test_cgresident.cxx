@@ -16,7 +16,7 @@ struct CG {
 
   static std::vector<Jacobi> sides() { return {Jacobi::None, Jacobi::Left}; }
   static PetscReal           square(const Scalars &s) { return s.zz; }
-  static int                 vectors(bool scaled) { return TCCGVectorsOfBlock(scaled); }
+  static KSPTCVectors        vectors(bool scaled) { return TCCGVectorsOfBlock(scaled); }
   static KSPTCChip           chip(PETSC_UNUSED bool cuda)
   {
     KSPTCChip chip = {0, 0};

@@ -33,7 +33,7 @@ typedef enum {
 /* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it */
 typedef struct {
   const KSPTCResidentKernel *kernel;     /* [KSPTC_BACKENDS] */
-  int                        vectors;    /* of a block, at least */
+  KSPTCVectors               vectors;    /* of a block, at least */
   KSPTCResidentChoice        choice;     /* option */
   PetscBool                  is;         /* of the solve under way, from its first iteration on */
   PetscInt                   steps_lead; /* what `lead` was for the steps */

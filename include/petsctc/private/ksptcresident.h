@@ -36,20 +36,20 @@ PETSCTC_HOST_DEVICE PetscTCTest KSPTCTestAt(const KSPTCChunk<Scalars> &chunk, Pe
   return test;
 }
 
-/* The sum of a block for a barrier of a cooperative kernel, in one store with what tells for which barrier it is */
+/* A number that blocks of a cooperative kernel have from another one, in one access with what tells for which barrier it is (sum_barrier.cuh) */
 typedef struct {
-  PetscScalar sum;
+  PetscScalar number;
   uint64_t    tag;
-} PetscTCSumRecord;
+} PetscTCTagged;
 
 typedef struct {
   PetscBool         cuda;
-  PetscScalar      *pairs;    /* CUDA: of every row, what the products gather */
-  PetscTCSumRecord *sums;     /* CUDA */
-  uint64_t         *tag;      /* CUDA: the last tag given */
-  void             *records;  /* CUDA: [PETSCTC_RECORDS] scalars of the method */
-  PetscTCLateBlock *late;     /* CUDA: in page-locked host memory */
-  PetscReal         patience; /* CUDA: seconds that a block waits for the others */
+  PetscTCTagged    *published; /* CUDA: of every row, what blocks that have it as a ghost need */
+  PetscTCTagged    *sums;      /* CUDA */
+  uint64_t         *tag;       /* CUDA: the last tag given */
+  void             *records;   /* CUDA: [PETSCTC_RECORDS] scalars of the method */
+  PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */
+  PetscReal         patience;  /* CUDA: seconds that a block waits for the others */
 } KSPTCResidentWork;
 
 /* Each method has its own create. Destroy takes what a failed create has left */

@@ -13,10 +13,10 @@ typedef struct {
   PetscBool          right;    /* B stands to the right of the matrix: x is then that of A B x = b */
 } TCBCGSVectors;
 
-/* The vectors of a block: x, r, rp, p, v, t, and with a diagonal preconditioner its diagonal. s is r - alpha v, whoever needs it */
-PETSCTC_HOST_DEVICE int TCBCGSVectorsOfBlock(bool scaled)
+/* The vectors of a block: of its rows x, r, rp, p, v, t, what is multiplied by, and with a diagonal preconditioner its diagonal; of its ghosts r, p, v and what is multiplied by */
+PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSVectorsOfBlock(bool scaled)
 {
-  return scaled ? 7 : 6;
+  return {scaled ? 8 : 7, 4};
 }
 
 /* What the device offers to the kernel */

@@ -12,10 +12,10 @@ typedef struct {
   PetscScalar       *w;        /* work, may be z */
 } TCCGVectors;
 
-/* The vectors of a block: x, r, p, A p, and with a diagonal preconditioner its diagonal and z */
-PETSCTC_HOST_DEVICE int TCCGVectorsOfBlock(bool scaled)
+/* The vectors of a block: of its rows x, r, p, A p, and with a diagonal preconditioner its diagonal and z; of its ghosts p and z */
+PETSCTC_HOST_DEVICE KSPTCVectors TCCGVectorsOfBlock(bool scaled)
 {
-  return scaled ? 6 : 4;
+  return {scaled ? 6 : 4, 2};
 }
 
 /* What the device offers to the kernel */

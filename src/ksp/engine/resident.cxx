@@ -96,7 +96,7 @@ static PetscErrorCode KSPTCCreateForm(PetscInt m, PetscCount nnz, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx)
+static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i[], PETSC_UNUSED const PetscInt j[], const PetscScalar a[], void *ctx)
 {
   KSPTC          tc    = (KSPTC)ctx;
   KSPTCResident *state = &tc->resident;
@@ -105,11 +105,11 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscCheck(m == state->form.m && nnz == state->form.nnz, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The matrix has another pattern in the same state of its pattern");
 #if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
-    PetscCall(KSPTCFormFill_CUDA(i, j, a, &state->form, tc->stream));
+    PetscCall(KSPTCFormFill_CUDA(i, a, &state->form, tc->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(KSPTCFormFill_Host(i, j, a, &state->form, tc->stream));
+  PetscCall(KSPTCFormFill_Host(i, a, &state->form, tc->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

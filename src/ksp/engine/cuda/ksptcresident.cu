@@ -24,21 +24,6 @@ PetscErrorCode Prepare(const void *kernel, int blocks, size_t bytes, PetscBool *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* L1 is what shared memory leaves: no more of that than the blocks of this call use */
-PetscErrorCode LeaveL1(const void *kernel, size_t bytes)
-{
-  cudaFuncAttributes attributes;
-  int                device, whole;
-
-  PetscFunctionBegin;
-  PetscCallCUDA(cudaGetDevice(&device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&whole, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
-  PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
-  bytes += attributes.sharedSizeBytes + 1024; /* the system's own */
-  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, (int)PetscMin((size_t)100, (100 * bytes - 1) / whole + 1)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* What a device without room for all blocks at once says, as one that other processes share may */
 PetscErrorCode Launch(const void *kernel, unsigned blocks, size_t shared, void *arguments[], PetscBool *refused, cudaStream_t stream)
 {
@@ -52,9 +37,9 @@ PetscErrorCode Launch(const void *kernel, unsigned blocks, size_t shared, void *
 }
 
 /* room: false where there is none. What has been allocated is for a destroy */
-PetscErrorCode Allocate(size_t pairs, size_t records, size_t sums, KSPTCResidentWork *work, PetscBool *room)
+PetscErrorCode Allocate(size_t published, size_t records, size_t sums, KSPTCResidentWork *work, PetscBool *room)
 {
-  cudaError_t cerr = cudaMalloc((void **)&work->pairs, pairs);
+  cudaError_t cerr = cudaMalloc((void **)&work->published, published);
 
   PetscFunctionBegin;
   if (!cerr) cerr = cudaMalloc((void **)&work->sums, sums);
@@ -69,6 +54,7 @@ PetscErrorCode Allocate(size_t pairs, size_t records, size_t sums, KSPTCResident
   PetscCallCUDA(cerr);
   *work->late = {};
   /* Tags begin with 1 */
+  PetscCallCUDA(cudaMemset(work->published, 0, published));
   PetscCallCUDA(cudaMemset(work->sums, 0, sums));
   PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
   PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the stream of the solve may be one that does not wait for this one */
@@ -96,24 +82,24 @@ PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, int vectors, int pairs, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, int rows, int numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
   *work = {};
   for (int k = 0; k < count; k++) {
-    PetscCall(Prepare(kernels[k], form->blocks, form->shared[vectors], can));
+    PetscCall(Prepare(kernels[k], form->blocks, form->shared[rows], can));
     if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   }
   work->cuda     = PETSC_TRUE;
   work->patience = 10.0;
-  PetscCall(Allocate(pairs * (size_t)form->m * sizeof(double2), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
+  PetscCall(Allocate(numbers * (size_t)form->m * sizeof(*work->published), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
   if (!*can) PetscCall(KSPTCResidentDestroy_CUDA(work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
 {
-  void             *arrays[] = {work->pairs, work->sums, work->tag, work->records};
+  void             *arrays[] = {work->published, work->sums, work->tag, work->records};
   PetscTCLateBlock *late     = work->late;
 
   PetscFunctionBegin;
@@ -125,12 +111,11 @@ PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int vectors, void *problem, PetscBool *refused, cudaStream_t stream)
+PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int rows, void *problem, PetscBool *refused, cudaStream_t stream)
 {
   void *arguments[] = {problem};
 
   PetscFunctionBegin;
-  PetscCall(LeaveL1(kernel, form->shared[vectors]));
-  PetscCall(Launch(kernel, (unsigned)form->blocks, form->shared[vectors], arguments, refused, stream));
+  PetscCall(Launch(kernel, (unsigned)form->blocks, form->shared[rows], arguments, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

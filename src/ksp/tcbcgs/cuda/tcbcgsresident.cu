@@ -24,7 +24,7 @@ PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
 PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(kernels[scaled ? LEFT : NOWHERE], scaled ? 4 : 2, form, TCBCGSVectorsOfBlock(scaled), 2, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(KSPTCResidentWorkCreate(kernels[scaled ? LEFT : NOWHERE], scaled ? 4 : 2, form, TCBCGSVectorsOfBlock(scaled).rows, 2, sizeof(TCBCGSScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -35,6 +35,6 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
-  PetscCall(KSPTCResidentRun(kernels[side][steps->tensor ? 1 : 0], form, TCBCGSVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(kernels[side][steps->tensor ? 1 : 0], form, TCBCGSVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

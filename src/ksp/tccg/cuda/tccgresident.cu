@@ -23,7 +23,7 @@ PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(kernels[scaled ? 1 : 0], 2, form, TCCGVectorsOfBlock(scaled), 1, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCResidentWorkCreate(kernels[scaled ? 1 : 0], 2, form, TCCGVectorsOfBlock(scaled).rows, 1, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -32,6 +32,6 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentRun(kernels[scaled][steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(kernels[scaled][steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,19 +1,19 @@
 /*
    Method
-     Iterations of conjugate gradients in one cooperative kernel (ksptcresident.cuh). Others gather the pair (z, p) of every row. An iteration has two barriers:
+     Iterations of conjugate gradients in one cooperative kernel (ksptcresident.cuh). An iteration has two barriers:
 
-       gather   w <- A p, with p = z + b p formed anew of every gathered pair, so that no barrier stands between the direction and its product; p of the block's own rows in shared memory alone.
-                p.w                                                                                                                                             barrier with a sum
-       update   x, r, z, and the pairs; r.r, z.r, z.z; test of the norm, record                                                                                barrier with three sums, one if z is r
+       direct   p <- z + b p, of the block's rows and of its ghosts
+       multiply w <- A p; p.w                                                                                      barrier with a sum
+       update   x, r, z, published; r.r, z.r, z.z; test of the norm, record                                        barrier with three sums, one if z is r; meanwhile z of the ghosts
 
-     Pairs are read between the second barrier and the next first one, and written between the first and the second: one array does.
+     z is published before the second barrier and fetched before the first one of the next iteration: one array does.
 
    Layout
-     Vectors of a block: x, r, p, w (and the diagonal and z). pairs: double2 [m].
+     Vectors of a block: of its rows x, r, w, (the diagonal, z,) p, and behind p that of the ghosts; z of the ghosts.
 
    Memory traffic
-     A call: the form once, the vectors twice. An iteration: 16 bytes gathered for every nonzero and 16 bytes a row stored, all in L2. 7-point 43^3: 8.9 MB and 1.3 MB, and 0.8 MB a look at the barrier's
-     records; latencies decide: gather and each barrier are 0.7 us or so where nothing is to be waited for.
+     A call: the form once, the vectors twice. An iteration: 16 bytes a row stored and 16 a ghost fetched, 7-point 43^3 1.3 MB and 2.7 MB, and 0.3 to 0.8 MB a look at the barrier's records, in L2; latencies
+     decide: a barrier is a fold of the block, a store and a load of L2, and a division, some 1.2 us; the rest 0.6 us.
 
    References
      M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
@@ -33,84 +33,88 @@ using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
 struct Share : KSPTCShare {
-  double *x, *r, *p, *w, *d, *z; /* z is r, and d nothing, without a preconditioner */
+  double *x, *r, *w, *d, *z, *p, *y; /* y: z of the ghosts. z is r, and d nothing, without a preconditioner */
 
   __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCCGVectorsOfBlock(scaled), memory)
   {
     x = vector;
     r = x + rows;
-    p = r + rows;
-    w = p + rows;
+    w = r + rows;
     d = w + rows;
     z = scaled ? d + rows : r;
+    p = scaled ? z + rows : d;
+    y = p + rows + ghosts;
   }
 };
 
-/* Shared memory and this block's pairs, for the first iteration to form z + 0 p, whatever p holds */
+/* Shared memory, for the first iteration to form z + 0 p, whatever p holds */
 template <bool scaled>
 __device__ __forceinline__ void Load(const Problem &P, const Share &own)
 {
-  KSPTCLoadMatrix(P.A, own);
-  for (int k = threadIdx.x; k < own.rows; k += KSPTC_THREADS) {
-    const int    row = own.first + k;
-    const double z = P.v.z[row], p = P.chunk.first == 0 ? 0.0 : P.v.p[row];
+  const bool first = P.chunk.first == 0;
 
+  KSPTCLoadMatrix(P.A, own);
+  own.forRows([&](int k, int row) {
     own.x[k] = P.v.x[row];
     own.r[k] = P.v.r[row];
-    own.p[k] = p;
+    own.p[k] = first ? 0.0 : P.v.p[row];
     if constexpr (scaled) {
       own.d[k] = P.v.diagonal[row];
-      own.z[k] = z;
+      own.z[k] = P.v.z[row];
     }
-    P.pairs[row] = make_double2(z, p);
-  }
+  });
+  own.forGhosts([&](int g, int row) {
+    own.p[own.rows + g] = first ? 0.0 : P.v.p[row];
+    own.y[g]            = P.v.z[row];
+  });
 }
 
 template <bool scaled>
 __device__ __forceinline__ void Store(const Problem &P, const Share &own)
 {
-  for (int k = threadIdx.x; k < own.rows; k += KSPTC_THREADS) {
-    P.v.x[own.first + k] = own.x[k];
-    P.v.r[own.first + k] = own.r[k];
-    P.v.p[own.first + k] = own.p[k];
-    if constexpr (scaled) P.v.z[own.first + k] = own.z[k];
-  }
+  own.forRows([&](int k, int row) {
+    P.v.x[row] = own.x[k];
+    P.v.r[row] = own.r[k];
+    P.v.p[row] = own.p[k];
+    if constexpr (scaled) P.v.z[row] = own.z[k];
+  });
 }
 
-/* w and the new p of the block's rows: returns this thread's share of p.w */
-__device__ __forceinline__ double Gather(const Problem &P, const Share &own, double b)
+__device__ __forceinline__ void Direct(const Share &own, double b)
+{
+  own.forRows([&](int k, int) { own.p[k] = KSPTCCombine(own.z[k], own.p[k], b); });
+  own.forGhosts([&](int g, int) { own.p[own.rows + g] = KSPTCCombine(own.y[g], own.p[own.rows + g], b); });
+}
+
+/* w: returns this thread's share of p.w */
+__device__ __forceinline__ double Multiply(const Problem &P, const Share &own)
 {
   double pw = 0.0;
 
-  KSPTCGather(P.A, own, P.pairs, b, [&](int row, double w) {
-    const double p = KSPTCCombine(make_double2(own.z[row], own.p[row]), b);
-
-    own.p[row] = p;
-    own.w[row] = w;
-    pw         = fma(p, w, pw);
+  KSPTCMult(P.A, own, own.p, [&](int k, double w) {
+    own.w[k] = w;
+    pw       = fma(own.p[k], w, pw);
   });
   return pw;
 }
 
-/* x, r, z of the block's rows, and the pairs: adds r.r, z.r, z.z to sum[], the first alone if z is r */
+/* x, r, z, published for this tag: adds r.r, z.r, z.z to sum[], the first alone if z is r */
 template <bool scaled>
-__device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double sum[])
+__device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, uint64_t tag, double sum[])
 {
-  for (int k = threadIdx.x; k < own.rows; k += KSPTC_THREADS) {
-    const double p = own.p[k], r = fma(-a, own.w[k], own.r[k]);
-    double       z = r;
+  own.forRows([&](int k, int row) {
+    const double r = fma(-a, own.w[k], own.r[k]), z = scaled ? r * own.d[k] : r;
 
-    own.x[k] = fma(a, p, own.x[k]);
+    PetscTCPublish(P.published + row, z, tag);
+    own.x[k] = fma(a, own.p[k], own.x[k]);
     own.r[k] = r;
     sum[0]   = fma(r, r, sum[0]);
     if constexpr (scaled) {
-      z        = r * own.d[k];
       own.z[k] = z;
       sum[1]   = fma(z, r, sum[1]);
       sum[2]   = fma(z, z, sum[2]);
     }
-    P.pairs[own.first + k] = make_double2(z, p);
-  }
+  });
 }
 
 __device__ __forceinline__ void Begin(TCCGScalars &s, bool first)
@@ -166,26 +170,32 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ TCCGScalars                 s;
   const Share                            own(P.A, scaled, memory);
   const uint64_t                         tag = *P.tag;
-  Barrier                                barrier(P.sums, P.tag, P.late, P.bound);
-  PetscInt                               it = P.chunk.first;
+  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  PetscInt                               it      = P.chunk.first;
+  const auto                             nothing = [](uint64_t) { return true; };
+  const auto                             fetch   = [&](uint64_t t) { return KSPTCFetchGhosts(P.published, own, own.y, t, barrier.patience(), it); };
   bool                                   alive;
 
   if (P.scalars->stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (threadIdx.x == 0) s = *P.scalars;
   Load<scaled>(P, own);
+  __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   const double none = 0.0;
-  alive             = barrier.template sum<One, 1, true>(&none, shared.one, (int)it, [&](const double[]) { Begin(s, it == 0); });
+  alive             = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) { Begin(s, it == 0); });
   const bool began  = s.stop == 0.0;
 
   while (alive && s.stop == 0.0 && it < P.chunk.last) {
-    double       sum[SUMS] = {};
-    const double pw        = Gather(P, own, s.b);
+    double sum[SUMS] = {};
 
-    alive = barrier.template sum<One, 1, false>(&pw, shared.one, (int)it + 1, [&](const double total[]) { Curve(s, it == 0, total); });
+    Direct(own, s.b);
+    __syncthreads();
+    const double pw = Multiply(P, own);
+
+    alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) { Curve(s, it == 0, total); });
     if (!alive || s.stop != 0.0) break;
-    Update<scaled>(P, own, s.a, sum);
+    Update<scaled>(P, own, s.a, barrier.next(), sum);
     ++it;
-    alive = barrier.template sum<Many, (scaled ? SUMS : 1), true>(sum, shared.many, (int)it, [&](const double total[]) {
+    alive = barrier.template sum<Many, (scaled ? SUMS : 1)>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
       End<scaled>(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
     });
