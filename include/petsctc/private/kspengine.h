@@ -7,6 +7,7 @@
 #include <petsc/private/kspimpl.h>
 #include <petsctc.h>
 #include <petsctc/private/kspsteps.h>
+#include <petsctc/private/ksptcresident.h>
 
 /* Where the vectors of a solve live, hence which table of steps computes it */
 typedef enum {
@@ -16,6 +17,37 @@ typedef enum {
 } KSPTCBackend;
 
 typedef struct _n_KSPTC *KSPTC;
+
+/* What a method's resident solver is on a backend */
+typedef struct {
+  PetscErrorCode (*chip)(KSPTCChip *);
+  PetscErrorCode (*create)(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can);
+} KSPTCResidentKernel;
+
+typedef enum {
+  KSPTC_RESIDENT_FALSE,
+  KSPTC_RESIDENT_TRUE,
+  KSPTC_RESIDENT_DECIDE
+} KSPTCResidentChoice;
+
+/* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it */
+typedef struct {
+  const KSPTCResidentKernel *kernel;     /* [KSPTC_BACKENDS] */
+  KSPTCVectors               vectors;    /* of a block, at least */
+  KSPTCResidentChoice        choice;     /* option */
+  PetscBool                  is;         /* of the solve under way, from its first iteration on */
+  PetscInt                   steps_lead; /* what `lead` was for the steps */
+  KSPTCBackend               backend;    /* of form and work */
+  Mat                        address;    /* of what the form was made. Never looked into, NULL: there is none */
+  PetscObjectId              id;
+  PetscObjectState           nonzerostate, state;
+  PetscBool                  fits;
+  KSPTCForm                  form; /* nothing unless it fits */
+  PetscBool                  made; /* the work has been made, for .. */
+  PetscBool                  scaled;
+  PetscBool                  can;
+  KSPTCResidentWork          work; /* nothing unless the device can */
+} KSPTCResident;
 
 /* The first member of what a method carries */
 struct _n_KSPTC {
@@ -41,6 +73,8 @@ struct _n_KSPTC {
   const char *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
   PetscInt    last_call;          /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
   const char *last_why_not_call;  /* why not, NULL if nobody asked */
+
+  KSPTCResident resident;
 
   /* of the solve under way */
   KSPTCBackend  backend;
@@ -74,6 +108,12 @@ PETSC_INTERN PetscErrorCode KSPTCDiagonalKeep(KSP, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCReplayLegal(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);
+
+/* resident.cxx */
+PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], PetscBool, Vec, KSPTCDiagonal *);
+PETSC_INTERN PetscErrorCode KSPTCResidentRefused(KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCResidentRelease(KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCResidentSetFromOptions(KSPTC, PetscOptionItems);
 
 /* step.cxx */
 PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[]);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <petsctc/private/kspengine.h>
+#include <petsctc/private/petsctccounts.h>
 
 /* Made by PetscNew(), which is why all of it is 0 at first */
 template <class Steps, class Work, class Scalars>
@@ -85,6 +86,55 @@ static inline PetscErrorCode KSPTCAwaitIteration(M *m, PetscInt it)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The next call of the resident solver: iterations m->begun + 1 .. last. Their records' places are free */
+template <class M, class Scalars>
+static inline PetscErrorCode KSPTCResidentChunk(KSP ksp, M *m, PetscTCNorm norm, KSPTCChunk<Scalars> *chunk)
+{
+  const PetscBool compared = (PetscBool)(ksp->converged == KSPConvergedDefault);
+
+  PetscFunctionBegin;
+  chunk->first         = m->begun;
+  chunk->last          = PetscMax(m->begun + 1, PetscMin(m->begun + PETSCTC_MAX_CALL, ksp->max_it));
+  chunk->computed_from = ksp->chknorm;
+  chunk->compared_from = compared ? PetscMax(ksp->chknorm + 1, ksp->min_it) : PETSC_INT_MAX;
+  chunk->test          = {norm, ksp->ttol, ksp->divtol * ksp->rnorm0};
+  chunk->records       = m->w->records;
+  for (PetscInt it = chunk->first + 1; it <= chunk->last; it++) m->w->records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The call of iterations m->begun + 1 .. last is under way, or refused */
+template <class M>
+static inline PetscErrorCode KSPTCResidentBegun(M *m, PetscInt last, PetscBool refused)
+{
+  PetscFunctionBegin;
+  if (refused) PetscCall(KSPTCResidentRefused(m));
+  else {
+    m->unsettled = PETSC_TRUE;
+    PetscCall(KSPTCIterationBegun(m, last));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iteration i+1 is over: m->s are its scalars; unless the device has refused the first call, so that the solve is not resident. begin() begins the next call. The host looks at the iteration, so it is
+   logged as it would have been, were no row empty: `products` of the matrix, and flops a row besides. Calls are all of the same length but for the last one: hence in which an iteration is */
+template <class M>
+static inline PetscErrorCode KSPTCResidentIterate(KSP ksp, M *m, PetscInt i, PetscErrorCode (*begin)(KSP, M *), int products, PetscLogDouble flops)
+{
+  const PetscInt marked = PetscMax(i + 1, PetscMin((i / PETSCTC_MAX_CALL + 1) * PETSCTC_MAX_CALL, ksp->max_it));
+
+  PetscFunctionBegin;
+  while (m->resident.is && (m->begun <= i || (m->begun < ksp->max_it && m->begun - i <= PETSCTC_MAX_CALL))) PetscCall((*begin)(ksp, m));
+  if (!m->resident.is) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCAwaitMark(m, i + 1, marked));
+  PetscCall(KSPTCResidentCheck(&m->resident.work));
+  petsctc_counts.mult += products;
+  flops = flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.form.nnz - m->n);
+  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
+  else PetscCall(PetscLogFlops(flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Did a step stop before the end of the iteration? */
 template <class M>
 static inline PetscBool KSPTCStoppedWithin(const M *m)
@@ -99,6 +149,21 @@ template <class M>
 static inline PetscBool KSPTCBeginsMore(KSP ksp, const M *m, PetscInt it)
 {
   return (PetscBool)(m->begun < PetscMax(it, PetscMin(it + m->lead, ksp->max_it)));
+}
+
+/* Iteration i+1, in a call (resident) or by the steps that begin() begins, and its scalars. take_diagonal(): the preconditioner's for steps that do a solve of which the device has refused the first call */
+template <class M>
+static inline PetscErrorCode KSPTCRun(KSP ksp, M *m, PetscInt i, PetscErrorCode (*resident)(KSP, M *, PetscInt), PetscErrorCode (*take_diagonal)(KSP, M *), PetscErrorCode (*begin)(KSP, M *, PetscInt))
+{
+  PetscFunctionBegin;
+  if (m->resident.is) {
+    PetscCall((*resident)(ksp, m, i));
+    if (m->resident.is) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall((*take_diagonal)(ksp, m));
+  }
+  while (KSPTCBeginsMore(ksp, m, i + 1)) PetscCall((*begin)(ksp, m, m->begun));
+  PetscCall(KSPTCAwaitIteration(m, i + 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The host has looked at iteration `it`. If it goes on, so must the steps; if it ends the solve and others have been begun, the steps must have stopped before them */

@@ -184,6 +184,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   tc->fused                = PETSC_TRUE;
   tc->ahead                = PETSC_DECIDE;
   tc->tensor               = PETSC_TRUE;
+  tc->resident.choice      = KSPTC_RESIDENT_DECIDE;
   tc->parent               = *ksp->ops;
   ksp->ops->solve          = KSPSolve_TC;
   ksp->ops->reset          = KSPReset_TC;

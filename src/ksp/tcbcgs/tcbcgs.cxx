@@ -11,30 +11,7 @@
                Comput. 13(2), 1992
                Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#include <petsctc/private/kspmethod.h> /*I "petsctc.h" I*/
-
-/* KSPBCGS's work vectors */
-enum {
-  BCGS_R,
-  BCGS_RP,
-  BCGS_V,
-  BCGS_T,
-  BCGS_S,
-  BCGS_P
-};
-
-struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
-  static const TCBCGSSteps *table(int backend)
-  {
-#if PETSCTC_HAVE_CUDA
-    if (backend == KSPTC_CUDA) return &TCBCGSSteps_CUDA;
-#endif
-    return backend == KSPTC_HOST ? &TCBCGSSteps_Host : NULL;
-  }
-
-  PetscReal     dp;       /* the norm last computed */
-  KSPTCDiagonal diagonal; /* of a preconditioner from the left: then part of the steps behind the products */
-};
+#include "tcbcgsimpl.h" /*I "petsctc.h" I*/
 
 /* ---- the steps on vectors. Flops are those of KSPBCGS, r.rp of the coming iteration with the update that makes r */
 
@@ -207,12 +184,21 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The diagonal of the preconditioner where it is part of composed steps; a resident solve has taken it */
+static PetscErrorCode TCBCGSTakeDiagonal(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  PetscFunctionBegin;
+  if (!bcgs->resident.is && ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
+  else if (!bcgs->resident.is) PetscCall(VecDestroy(&bcgs->diagonal.d));
+  bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal.d != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration i+1. Afterwards: go on, or the reason is set; `failed`: and leave at once */
 static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
 {
   PetscFunctionBegin;
-  while (KSPTCBeginsMore(ksp, bcgs, i + 1)) PetscCall(TCBCGSBegin(ksp, bcgs, bcgs->begun));
-  PetscCall(KSPTCAwaitIteration(bcgs, i + 1));
+  PetscCall(KSPTCRun(ksp, bcgs, i, TCBCGSResidentIterate, TCBCGSTakeDiagonal, TCBCGSBegin));
   if (KSPTCStoppedWithin(bcgs)) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -239,9 +225,8 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  if (ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
-  else PetscCall(VecDestroy(&bcgs->diagonal.d));
-  bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal.d != NULL);
+  PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
+  PetscCall(TCBCGSTakeDiagonal(ksp, bcgs));
   do {
     PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
     if (failed) PetscFunctionReturn(PETSC_SUCCESS);
@@ -271,6 +256,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 {
   PetscFunctionBegin;
   PetscCall(VecDestroy(&((KSP_TCBCGS *)tc)->diagonal.d));
+  PetscCall(KSPTCResidentRelease(tc));
   PetscCall(KSPTCReleaseSteps<KSP_TCBCGS>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -282,7 +268,8 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 +  -ksp_type tcbcgs               - selects this type
 .  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
--  -ksp_tcbcgs_ahead <decide>     - iterations begun before the host has looked at the one before them
+.  -ksp_tcbcgs_ahead <decide>     - iterations begun before the host has looked at the one before them
+-  -ksp_tcbcgs_resident <decide>  - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
 
    Level: beginner
 
@@ -306,6 +293,10 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are.
 
+   With `-ksp_tcbcgs_resident` matrix and vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` with its
+   CSR arrays on the device (`MatAIJTCSetKeepCSR()`) and without null space, up to about 1.6 million nonzeros, `PCNONE` or `PCJACOBI` from either side, the default convergence test, and monitors that
+   look at the norm alone; otherwise the steps run and `-ksp_view` says why. Left open it is taken on a GPU wherever it can be. Iterates differ from those of the steps by rounding.
+
    Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
@@ -316,10 +307,13 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&bcgs));
-  bcgs->name    = KSPTCBCGS;
-  bcgs->prepare = KSPTCPrepare_TCBCGS;
-  bcgs->solve   = KSPSolve_TCBCGS;
-  bcgs->release = KSPTCRelease_TCBCGS;
+  bcgs->name             = KSPTCBCGS;
+  bcgs->prepare          = KSPTCPrepare_TCBCGS;
+  bcgs->solve            = KSPSolve_TCBCGS;
+  bcgs->release          = KSPTCRelease_TCBCGS;
+  bcgs->options          = KSPTCResidentSetFromOptions;
+  bcgs->resident.kernel  = TCBCGSResidentKernels;
+  bcgs->resident.vectors = TCBCGSVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

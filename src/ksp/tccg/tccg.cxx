@@ -113,7 +113,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCSetUpSteps(ksp, cg));
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
-  cg->is_resident = PETSC_FALSE;
+  cg->resident.is = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -141,7 +141,7 @@ static PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
 /* Is z, and with it beta, there at the end of iteration `it`, for its norm or since it is r? */
 static PetscBool TCCGEndsWithZ(KSP ksp, const KSP_TCCG *cg, PetscInt it)
 {
-  if (cg->identity || cg->is_resident) return PETSC_TRUE;
+  if (cg->identity || cg->resident.is) return PETSC_TRUE;
   if (ksp->normtype == KSP_NORM_NATURAL) return PETSC_TRUE;
   return ksp->normtype == KSP_NORM_PRECONDITIONED && ksp->chknorm < it + 1 ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -288,23 +288,9 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
 static PetscErrorCode TCCGTakeDiagonal(KSP ksp, KSP_TCCG *cg)
 {
   PetscFunctionBegin;
-  if (cg->identity || (!cg->is_resident && !TCCGNormOfZ(ksp))) PetscCall(VecDestroy(&cg->diagonal.d));
-  else if (!cg->is_resident) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
+  if (!cg->resident.is && !cg->identity && TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
+  else if (!cg->resident.is) PetscCall(VecDestroy(&cg->diagonal.d));
   cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Iteration i+1 on the device or by the steps, and its scalars */
-static PetscErrorCode TCCGRun(KSP ksp, KSP_TCCG *cg, PetscInt i)
-{
-  PetscFunctionBegin;
-  if (cg->is_resident) {
-    PetscCall(TCCGResidentIterate(ksp, cg, i));
-    if (cg->is_resident) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(TCCGTakeDiagonal(ksp, cg));
-  }
-  while (KSPTCBeginsMore(ksp, cg, i + 1)) PetscCall(TCCGBegin(ksp, cg, cg->begun));
-  PetscCall(KSPTCAwaitIteration(cg, i + 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -317,7 +303,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(TCCGRun(ksp, cg, i));
+  PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -338,6 +324,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
 
 static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
 {
+  const Vec v[]    = {ksp->work[2], ksp->work[0], ksp->work[1]};
   KSP_TCCG *cg     = (KSP_TCCG *)tc;
   PetscBool failed = PETSC_FALSE;
   PetscInt  i      = 0;
@@ -348,7 +335,7 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscCall(TCCGInitialResidual(ksp, cg, &obj));
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(TCCGResidentSetUp(ksp, cg));
+  PetscCall(KSPTCResidentSetUp(ksp, cg, cg->A, v, cg->identity, NULL, &cg->diagonal));
   PetscCall(TCCGTakeDiagonal(ksp, cg));
   do {
     PetscCall(TCCGIterate(ksp, cg, i, &failed));
@@ -378,20 +365,8 @@ static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
 {
   PetscFunctionBegin;
   PetscCall(VecDestroy(&((KSP_TCCG *)tc)->diagonal.d));
-  PetscCall(TCCGResidentRelease((KSP_TCCG *)tc));
+  PetscCall(KSPTCResidentRelease(tc));
   PetscCall(KSPTCReleaseSteps<KSP_TCCG>(tc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode KSPTCSetFromOptions_TCCG(KSPTC tc, PetscOptionItems PetscOptionsObject)
-{
-  static const char *const choices[] = {"false", "true", "decide"};
-  KSP_TCCG                *cg        = (KSP_TCCG *)tc;
-  PetscInt                 choice    = cg->resident_choice;
-
-  PetscFunctionBegin;
-  PetscCall(PetscOptionsEList("-ksp_tccg_resident", "Run many iterations in one call, matrix and vectors on the chip, where that is legal and they fit", KSPTCCG, choices, 3, choices[choice], &choice, NULL));
-  cg->resident_choice = (TCCGResidentChoice)choice;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -498,12 +473,13 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->name            = KSPTCCG;
-  cg->prepare         = KSPTCPrepare_TCCG;
-  cg->solve           = KSPSolve_TCCG;
-  cg->release         = KSPTCRelease_TCCG;
-  cg->options         = KSPTCSetFromOptions_TCCG;
-  cg->resident_choice = TCCG_RESIDENT_DECIDE;
+  cg->name             = KSPTCCG;
+  cg->prepare          = KSPTCPrepare_TCCG;
+  cg->solve            = KSPSolve_TCCG;
+  cg->release          = KSPTCRelease_TCCG;
+  cg->options          = KSPTCResidentSetFromOptions;
+  cg->resident.kernel  = TCCGResidentKernels;
+  cg->resident.vectors = TCCGVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));

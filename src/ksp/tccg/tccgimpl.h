@@ -4,26 +4,6 @@
 #include <petsctc/private/kspmethod.h>
 #include <petsctc/private/tccgresident.h>
 
-/* What resident.cxx keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it */
-typedef struct {
-  KSPTCBackend     backend;
-  Mat              address; /* of what the form was made. Never looked into, NULL: there is none */
-  PetscObjectId    id;
-  PetscObjectState nonzerostate, state;
-  PetscBool        fits;
-  TCCGForm         form; /* nothing unless it fits */
-  PetscBool        made; /* the work has been made, for .. */
-  PetscBool        scaled;
-  PetscBool        can;
-  TCCGResidentWork work; /* nothing unless the device can */
-} TCCGResidentState;
-
-typedef enum {
-  TCCG_RESIDENT_FALSE,
-  TCCG_RESIDENT_TRUE,
-  TCCG_RESIDENT_DECIDE
-} TCCGResidentChoice;
-
 struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   static const TCCGSteps *table(int backend)
   {
@@ -39,11 +19,6 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   PetscBool     known;    /* s.beta is z.r of the coming iteration: the host has read it */
   PetscReal     obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
 
-  TCCGResidentChoice resident_choice; /* option */
-  PetscBool          is_resident;     /* of the solve under way, from its first iteration on */
-  PetscInt           steps_lead;      /* what `lead` was for the steps */
-  TCCGResidentState  resident;
-
   /* what was asked of KSPCG */
   PetscBool single_reduction;
   PetscReal radius, obj_min;
@@ -54,6 +29,6 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
 };
 
 /* resident.cxx */
-PETSC_INTERN PetscErrorCode TCCGResidentSetUp(KSP, KSP_TCCG *);
+extern const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS];
+
 PETSC_INTERN PetscErrorCode TCCGResidentIterate(KSP, KSP_TCCG *, PetscInt);
-PETSC_INTERN PetscErrorCode TCCGResidentRelease(KSP_TCCG *);

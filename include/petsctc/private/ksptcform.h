@@ -1,0 +1,136 @@
+/*
+   The resident form of a matrix, for solvers whose iterations are one kernel (ksptcresident.h): rows dealt to the blocks of the kernel, each of which holds its own in shared memory. Raw pointers, sizes
+   and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
+
+   Block k has the consecutive rows block_row[k] .. block_row[k + 1] - 1: as even a share of nonzeros + w rows as whole rows allow, where the solver's vectors of a row are as large as w nonzeros: that is
+   what a multiprocessor must hold.
+
+   Its rows are cut, from its first on, into slices of 32 / lanes rows; block k has the slices from block_slice[k] on. `lanes`, a power of two from 1 to 32, is the least with which nonzeros <= 8 lanes
+   rows. Slice s has (start[s + 1] - start[s]) / 32 slots, ceil(longest / lanes) of its longest row. Lane l of slot t has the place start[s] + 32 t + l: entry lanes t + l % lanes, in the order of the CSR
+   row, of the slice's row l / lanes.
+
+   The columns of a block's rows that are not among these rows are its ghosts, in ascending order ghost[block_ghost[k]] .. ghost[block_ghost[k + 1] - 1]. A block numbers what it multiplies by: its n rows
+   0 .. n - 1, its ghosts from n on. That number is `column`, of 16 bits. column and value of a place without entry are KSPTC_NO_COLUMN and 0: it is never multiplied, so an Inf in x stays with the rows that
+   have the entry.
+*/
+#pragma once
+
+#include <petsctc/private/petsctcimpl.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+  KSPTC_THREADS    = 512, /* of a block: 4, 8, 16 or 32 warps. To be tuned: it decides how many blocks few rows get, so both twins know it */
+  KSPTC_BLOCKS     = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
+  KSPTC_LANES      = 32,
+  KSPTC_LANE_SHARE = 8, /* nonzeros of a row that one lane takes, in the mean at most */
+  KSPTC_VECTORS    = 8, /* of a solver that a block may hold, at most */
+  KSPTC_NO_COLUMN  = UINT16_MAX
+};
+
+/* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts */
+typedef struct {
+  int rows, ghosts;
+} KSPTCVectors;
+
+/* What a device offers to a kernel of which one block runs on each multiprocessor */
+typedef struct {
+  int    blocks; /* at most KSPTC_BLOCKS; 0: it does not run such kernels */
+  size_t shared; /* bytes of a block */
+} KSPTCChip;
+
+PETSC_INTERN PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip); /* that of an H200, without limit to the bytes: the form can be made for every matrix. On a GPU it depends on the solver */
+
+typedef struct {
+  PetscBool    cuda; /* memory space of the arrays */
+  int32_t      m;
+  PetscCount   nnz;
+  KSPTCVectors vectors; /* that the solver holds at least: decides how rows are dealt */
+  int32_t      blocks, lanes, slices, places, ghosts;
+  int32_t     *block_row;                 /* [blocks + 1] */
+  int32_t     *block_slice;               /* [blocks + 1] */
+  int32_t     *block_ghost;               /* [blocks + 1] */
+  int32_t     *start;                     /* [slices + 1] */
+  int32_t     *ghost;                     /* [ghosts] */
+  uint16_t    *column;                    /* [places] */
+  PetscScalar *value;                     /* [places] */
+  size_t       shared[KSPTC_VECTORS + 1]; /* bytes that a block holds at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
+} KSPTCForm;
+
+/* values, columns, vectors, ghosts, starts of slices, in this order */
+static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
+{
+  return (size_t)places * (sizeof(PetscScalar) + sizeof(uint16_t)) + (size_t)(rows * vectors.rows + ghosts * vectors.ghosts) * sizeof(PetscScalar) + (size_t)(ghosts + slices + 1) * sizeof(int32_t);
+}
+
+/* As how many nonzeros a row counts */
+static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
+{
+  const PetscCount nonzero = sizeof(PetscScalar) + sizeof(uint16_t);
+
+  return (form->vectors.rows * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
+}
+
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. fits: the blocks' shares with these fit into chip->shared,
+   and the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
+/* Values anew, from CSR arrays of the same pattern */
+PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
+/* y <- A x */
+PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
+/* Takes a form that is all zero, or what a failed create has left */
+PETSC_INTERN PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form);
+PETSC_INTERN PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form);
+
+/* What both twins of a create agree on before they look at a row; places that cannot fit are found here, before anything is allocated. blocks 0: it cannot fit */
+static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form)
+{
+  const PetscCount wanted_bytes = 65536; /* of a block, where there are more of them */
+  PetscCount       bytes, warps, blocks;
+
+  form->m       = (int32_t)m;
+  form->nnz     = nnz;
+  form->vectors = vectors;
+  form->lanes   = 1;
+  while (form->lanes < KSPTC_LANES && nnz > (PetscCount)KSPTC_LANE_SHARE * form->lanes * m) form->lanes *= 2;
+  bytes        = (PetscCount)KSPTCBytesOfBlock(nnz, m, 0, 0, vectors);
+  warps        = ((PetscCount)m * form->lanes - 1) / KSPTC_LANES + 1;
+  blocks       = PetscMax((warps - 1) / (KSPTC_THREADS / KSPTC_LANES) + 1, (bytes - 1) / wanted_bytes + 1);
+  form->blocks = (int32_t)PetscMin(blocks, (PetscCount)chip->blocks);
+  if (form->blocks && (size_t)bytes / form->blocks > chip->shared) form->blocks = 0;
+}
+
+/* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[]. fits: a block's bytes into the chip's, and its columns into 16 bits */
+static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t block_slice[], const int32_t block_start[], const int32_t block_ghost[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
+{
+  *fits = PETSC_TRUE;
+  for (int k = 0; k < form->blocks; k++) {
+    const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k];
+
+    if (rows + ghosts > KSPTC_NO_COLUMN) *fits = PETSC_FALSE;
+    for (int v = 0; v <= KSPTC_VECTORS; v++) {
+      const KSPTCVectors vectors = {v, form->vectors.ghosts};
+      const size_t       bytes   = KSPTCBytesOfBlock(block_start[k + 1] - block_start[k], rows, ghosts, block_slice[k + 1] - block_slice[k], vectors);
+
+      form->shared[v] = PetscMax(form->shared[v], bytes);
+    }
+  }
+  if (form->shared[form->vectors.rows] > chip->shared) *fits = PETSC_FALSE;
+}
+
+static inline int32_t KSPTCRowsOfSlice(const KSPTCForm *form)
+{
+  return KSPTC_LANES / form->lanes;
+}
+
+/* The first slices of the blocks */
+static inline void KSPTCFormCountSlices(const int32_t block_row[], int32_t block_slice[], KSPTCForm *form)
+{
+  const int32_t rows = KSPTCRowsOfSlice(form);
+
+  block_slice[0] = 0;
+  for (int k = 0; k < form->blocks; k++) block_slice[k + 1] = block_slice[k] + (block_row[k + 1] - block_row[k] + rows - 1) / rows;
+  form->slices = block_slice[form->blocks];
+}

@@ -1,0 +1,222 @@
+/*
+   The parts of a resident kernel: a cooperative kernel, one block a multiprocessor, that does iterations of a Krylov method. Device code, and the host's side of a launch.
+
+   Method   A block has its rows of the resident form (ksptcform.h) and the vectors of these rows in shared memory for the whole call, and beside them what it needs of its ghosts, the other blocks' rows
+            that its own have columns of. A product reads shared memory alone. To every row that may be a ghost belongs one number an iteration, or two, that its block publishes; the others fetch it while they
+            wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
+            A warp takes KSPTC_SLICES slices at a time, and KSPTC_BATCH slots of each.
+            Thread 0 of every block derives the scalars from sums of the same bits, by the functions of the steps: all leave the loop together.
+   Layout   shared memory of a block: values, columns, vectors of the rows, vectors of the ghosts, ghosts, starts of slices; ksptcform.h. A vector's element is that of the row, or ghost, by its number within the
+            block. A vector of rows that is to be multiplied by has the ghosts' elements behind it. published: PetscTCTagged [m] each
+   Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory
+   References
+            CUDA C++ Programming Guide, cooperative groups (grids whose blocks all run at once)
+*/
+#pragma once
+
+#include <petscdevice_cuda.h>
+#include <petsctc/private/ksptcresident.h>
+#include <petsctc/private/sum_barrier.cuh>
+
+constexpr int KSPTC_WARPS  = KSPTC_THREADS / KSPTC_LANES;
+constexpr int KSPTC_SLICES = 2; /* of a warp at a time, KSPTC_BATCH slots of each in flight */
+constexpr int KSPTC_BATCH  = 8;
+constexpr int KSPTC_FETCH  = 4; /* ghosts of a thread in flight */
+
+static_assert((KSPTC_WARPS & (KSPTC_WARPS - 1)) == 0 && KSPTC_WARPS >= 4, "the warps' sums are folded by halves, or in fours");
+
+/* What a kernel is told */
+template <class Scalars, class Vectors>
+struct KSPTCProblem {
+  KSPTCForm           A;
+  Vectors             v;
+  Scalars            *scalars;
+  KSPTCChunk<Scalars> chunk;
+  PetscTCTagged      *published;
+  Scalars            *records; /* in device memory, until the call ends: a store to the host's memory would take its time in every iteration */
+  PetscTCTagged      *sums;
+  uint64_t           *tag;
+  PetscTCLateBlock   *late;
+  unsigned long long  bound;
+};
+
+/* A block's share of the matrix, and room for vectors of its rows and ghosts, in shared memory */
+struct KSPTCShare {
+  int       first, rows, ghosts; /* first: row in the matrix */
+  int       slices, places;
+  double   *value, *vector;
+  int32_t  *ghost, *start; /* rows in the matrix; places within the block */
+  uint16_t *column;
+
+  __device__ __forceinline__ KSPTCShare(const KSPTCForm &A, KSPTCVectors vectors, double *memory)
+  {
+    const int b = (int)blockIdx.x, slice = __ldg(A.block_slice + b);
+
+    places = __ldg(A.start + __ldg(A.block_slice + b + 1)) - __ldg(A.start + slice);
+    first  = __ldg(A.block_row + b);
+    rows   = __ldg(A.block_row + b + 1) - first;
+    ghosts = __ldg(A.block_ghost + b + 1) - __ldg(A.block_ghost + b);
+    slices = __ldg(A.block_slice + b + 1) - slice;
+    value  = memory;
+    column = (uint16_t *)(value + places);
+    vector = (double *)(column + places);
+    ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts);
+    start  = ghost + ghosts;
+  }
+  /* Calls at(number, row in the matrix) for the block's rows, and for its ghosts */
+  template <class At>
+  __device__ __forceinline__ void forRows(At at) const
+  {
+    for (int k = threadIdx.x; k < rows; k += KSPTC_THREADS) at(k, first + k);
+  }
+  template <class At>
+  __device__ __forceinline__ void forGhosts(At at) const
+  {
+    for (int g = threadIdx.x; g < ghosts; g += KSPTC_THREADS) at(g, ghost[g]);
+  }
+};
+
+/* to[] <- from[], N times 16 bytes of a thread in flight. Both begin and end on 16 bytes: places come in warps, and before the vectors */
+template <class T>
+__device__ __forceinline__ void KSPTCCopyPlaces(T *to, const T *from, int places)
+{
+  constexpr int N    = 4;
+  const int     quad = places / (int)(sizeof(int4) / sizeof(T));
+
+  for (int k = threadIdx.x; k < quad; k += N * KSPTC_THREADS) {
+    int4 part[N];
+
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+      if (k + n * KSPTC_THREADS < quad) part[n] = __ldg((const int4 *)from + k + n * KSPTC_THREADS);
+    }
+#pragma unroll
+    for (int n = 0; n < N; n++) {
+      if (k + n * KSPTC_THREADS < quad) ((int4 *)to)[k + n * KSPTC_THREADS] = part[n];
+    }
+  }
+}
+
+/* Behind it, a thread has the ghosts that it takes in forGhosts() */
+__device__ __forceinline__ void KSPTCLoadMatrix(const KSPTCForm &A, const KSPTCShare &own)
+{
+  const int first_slice = __ldg(A.block_slice + blockIdx.x), first_place = __ldg(A.start + first_slice);
+
+  for (int s = threadIdx.x; s <= own.slices; s += KSPTC_THREADS) own.start[s] = __ldg(A.start + first_slice + s) - first_place;
+  for (int g = threadIdx.x; g < own.ghosts; g += KSPTC_THREADS) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
+  KSPTCCopyPlaces(own.value, A.value + first_place, own.places);
+  KSPTCCopyPlaces(own.column, A.column + first_place, own.places);
+}
+
+/* y + c z */
+__device__ __forceinline__ double KSPTCCombine(double y, double z, double c)
+{
+  return fma(c, z, y);
+}
+
+/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts */
+template <class Finish>
+__device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
+{
+  const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, lanes = A.lanes, shift = __ffs(lanes) - 1; /* division by lanes */
+
+  for (int s = warp; s < own.slices; s += KSPTC_SLICES * KSPTC_WARPS) {
+    int    place[KSPTC_SLICES], end[KSPTC_SLICES], slots = 0;
+    double sum[KSPTC_SLICES];
+
+#pragma unroll
+    for (int q = 0; q < KSPTC_SLICES; q++) {
+      const int  slice = s + q * KSPTC_WARPS;
+      const bool is    = slice < own.slices;
+
+      place[q] = is ? own.start[slice] + lane : 0;
+      end[q]   = is ? own.start[slice + 1] : 0;
+      sum[q]   = 0.0;
+      slots    = max(slots, (end[q] - place[q] + lane) / KSPTC_LANES);
+    }
+    for (int t = 0; t < slots; t += KSPTC_BATCH) {
+      int column[KSPTC_SLICES][KSPTC_BATCH];
+
+#pragma unroll
+      for (int q = 0; q < KSPTC_SLICES; q++) {
+#pragma unroll
+        for (int k = 0; k < KSPTC_BATCH; k++) column[q][k] = place[q] + KSPTC_LANES * k < end[q] ? own.column[place[q] + KSPTC_LANES * k] : KSPTC_NO_COLUMN;
+      }
+#pragma unroll
+      for (int q = 0; q < KSPTC_SLICES; q++) {
+#pragma unroll
+        for (int k = 0; k < KSPTC_BATCH; k++) {
+          if (column[q][k] != KSPTC_NO_COLUMN) sum[q] = fma(own.value[place[q] + KSPTC_LANES * k], u[column[q][k]], sum[q]);
+        }
+        place[q] += KSPTC_LANES * KSPTC_BATCH;
+      }
+    }
+#pragma unroll
+    for (int q = 0; q < KSPTC_SLICES; q++) {
+      const int row = (KSPTC_LANES * (s + q * KSPTC_WARPS) + lane) >> shift;
+
+      for (int distance = 1; distance < lanes; distance *= 2) sum[q] += __shfl_xor_sync(0xffffffffu, sum[q], distance);
+      if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum[q]);
+    }
+  }
+}
+
+/* to[g] <- what has been published of the block's ghost g for this tag, by all warps but the first; to[] is there after the barrier. False: given up */
+__device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published, const KSPTCShare &own, double *to, uint64_t tag, const PetscTCPatience &patience, PetscInt it)
+{
+  constexpr int stride = KSPTC_THREADS - KSPTC_LANES;
+
+  for (int g = (int)threadIdx.x - KSPTC_LANES; g < own.ghosts; g += KSPTC_FETCH * stride) {
+    double number[KSPTC_FETCH];
+    int    row[KSPTC_FETCH];
+
+#pragma unroll
+    for (int n = 0; n < KSPTC_FETCH; n++) row[n] = g + n * stride < own.ghosts ? own.ghost[g + n * stride] : -1;
+    if (!PetscTCFetchAll<KSPTC_FETCH>(
+          published, [&](int n) { return row[n]; }, number, tag, patience, (int)it))
+      return false;
+#pragma unroll
+    for (int n = 0; n < KSPTC_FETCH; n++) {
+      if (row[n] >= 0) to[g + n * stride] = number[n];
+    }
+  }
+  return true;
+}
+
+/* The records of iterations first + 1 .. it, by one block */
+template <class Problem>
+__device__ __forceinline__ void KSPTCStoreRecords(const Problem &P, PetscInt it)
+{
+  for (PetscInt k = P.chunk.first + 1 + threadIdx.x; k <= it; k += KSPTC_THREADS) P.chunk.records[k % PETSCTC_RECORDS] = P.records[k % PETSCTC_RECORDS];
+}
+
+/* ---- the host's side. kernels[]: all those of a method that may be launched with some form, or work */
+
+/* The least that the device offers to one of them */
+PETSC_INTERN PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip);
+/* rows: vectors of the rows that a block holds; numbers: published of a row; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
+PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, int rows, int numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
+/* refused: the device did not launch the kernel, and nothing has changed */
+PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int rows, void *problem, PetscBool *refused, cudaStream_t stream);
+
+template <class Scalars, class Vectors, class Steps>
+static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, int rows, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
+{
+  KSPTCProblem<Scalars, Vectors> problem = {};
+
+  PetscFunctionBegin;
+  PetscCheck(form->cuda && work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Form and work space must be those of the device");
+  PetscCheck(chunk->last - chunk->first <= PETSCTC_RECORDS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " iterations in a call, of which only %d can leave records", chunk->last - chunk->first, (int)PETSCTC_RECORDS);
+  problem.A         = *form;
+  problem.v         = *v;
+  problem.scalars   = steps->s;
+  problem.chunk     = *chunk;
+  problem.published = work->published;
+  problem.records   = (Scalars *)work->records;
+  problem.sums      = work->sums;
+  problem.tag       = work->tag;
+  problem.late      = work->late;
+  problem.bound     = (unsigned long long)(1e9 * work->patience);
+  PetscCall(KSPTCResidentLaunch(kernel, form, rows, &problem, refused, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,59 @@
+/*
+   What the resident solvers share: Krylov methods of which one call does many iterations without the host, matrix (ksptcform.h) and vectors in the shared memory of one cooperative kernel. Raw pointers,
+   sizes and a stream: no PETSc object.
+
+   Scalars, records, stops and the meaning of an iteration are those of kspsteps.h: before and after a call, vectors and scalars are what the steps would have left after as many iterations, up to the
+   rounding of sums. How iterations are cut into calls changes no bit.
+*/
+#pragma once
+
+#include <cmath>
+#include <petsctc/private/fusedstep.h>
+#include <petsctc/private/ksptcform.h>
+#include <petsctc/private/lateblock.h>
+
+/* Iterations first + 1 .. last of a solve. The norm after iteration `it` is computed from computed_from on and compared with the bounds of `test` from compared_from on; between them it ends the solve
+   if it is Inf or NaN. Iteration `it` leaves records[it % PETSCTC_RECORDS], when the call is over; last - first <= PETSCTC_RECORDS */
+template <class Scalars>
+struct KSPTCChunk {
+  PetscInt    first, last;
+  PetscInt    computed_from, compared_from;
+  PetscTCTest test;
+  Scalars    *records;
+};
+
+/* The test after iteration `it` */
+template <class Scalars>
+PETSCTC_HOST_DEVICE PetscTCTest KSPTCTestAt(const KSPTCChunk<Scalars> &chunk, PetscInt it)
+{
+  PetscTCTest test = chunk.test;
+
+  if (it < chunk.compared_from) {
+    test.above = -1.0;
+    test.below = HUGE_VAL;
+  }
+  if (it < chunk.computed_from) test.norm = PETSCTC_NORM_NONE;
+  return test;
+}
+
+/* A number that blocks of a cooperative kernel have from another one, in one access with what tells for which barrier it is (sum_barrier.cuh) */
+typedef struct {
+  PetscScalar number;
+  uint64_t    tag;
+} PetscTCTagged;
+
+typedef struct {
+  PetscBool         cuda;
+  PetscTCTagged    *published; /* CUDA: of every row, what blocks that have it as a ghost need */
+  PetscTCTagged    *sums;      /* CUDA */
+  uint64_t         *tag;       /* CUDA: the last tag given */
+  void             *records;   /* CUDA: [PETSCTC_RECORDS] scalars of the method */
+  PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */
+  PetscReal         patience;  /* CUDA: seconds that a block waits for the others */
+} KSPTCResidentWork;
+
+/* Each method has its own create. Destroy takes what a failed create has left */
+PETSC_INTERN PetscErrorCode KSPTCResidentDestroy_Host(KSPTCResidentWork *work);
+PETSC_INTERN PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work);
+/* An error if the kernel gave up waiting; to be asked once the call is over. The work is then of no more use */
+PETSC_INTERN PetscErrorCode KSPTCResidentCheck(const KSPTCResidentWork *work);

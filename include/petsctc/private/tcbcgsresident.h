@@ -1,0 +1,31 @@
+/*
+   Iterations of BiCGSTAB without the host, in one call (ksptcresident.h): PCNONE or a diagonal preconditioner, from the left or from the right. Raw pointers, sizes and a stream: no PETSc object.
+*/
+#pragma once
+
+#include <petsctc/private/ksptcresident.h>
+
+typedef struct {
+  PetscScalar       *x, *r, *p, *v; /* where t = 0 stops an iteration r may have been work */
+  PetscScalar       *s, *t;         /* work, but for s where the iteration stops for t = 0 */
+  const PetscScalar *rp;
+  const PetscScalar *diagonal; /* of B, NULL if there is no preconditioner */
+  PetscBool          right;    /* B stands to the right of the matrix: x is then that of A B x = b */
+} TCBCGSVectors;
+
+/* The vectors of a block: of its rows x, r, rp, p, v, t, what is multiplied by, and with a diagonal preconditioner its diagonal; of its ghosts r, p, v and what is multiplied by */
+PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSVectorsOfBlock(bool scaled)
+{
+  return {scaled ? 8 : 7, 4};
+}
+
+/* What the device offers to the kernel */
+PETSC_INTERN PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip);
+
+/* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing */
+PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_Host(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+
+/* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
+PETSC_INTERN PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

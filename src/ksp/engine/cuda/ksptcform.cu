@@ -1,0 +1,349 @@
+/*
+   Method
+     The resident form of a matrix (ksptcform.h), made once for a pattern, its values once for a state of the matrix:
+       deal     one thread a block finds its first row by binary search in the row offsets
+       count    one warp a slice: the longest row, hence the places; a scan gives the first places of the slices
+       mark     one warp a slice: a bit for every column among other blocks' rows, in the block's row of a table of bits; a scan of the words' numbers of bits numbers the ghosts of all blocks
+       ghosts   one thread a word: its columns
+       columns  one warp a slice: lane l of slot t numbers its entry's column, a ghost by the bits before its own
+       fill     the same walk for values
+     The blocks' first rows, places and ghosts come to the host between these, which knows then how much shared memory a block needs, and whether there is so much.
+
+   Layout
+     include/petsctc/private/ksptcform.h; bits[words * block + column / 32], words = ceil(m / 32)
+
+   Memory traffic
+     Row offsets and columns three times, values once, 10 bytes a place written; 8 bytes a word of the table, blocks m / 32 words. 7-point 43^3 (0.55 million nonzeros, 132 blocks): 19 MB and 2.6 MB, 5 us at
+     4.3 TB/s; the two waits of the host are more.
+
+   References
+     CUDA Core Compute Libraries (CUB), DeviceScan
+*/
+#include <cub/device/device_scan.cuh>
+#include <petscdevice_cuda.h>
+#include <petsctc/private/devicescratch.h>
+#include <petsctc/private/ksptcform.h>
+#include <thrust/iterator/transform_iterator.h>
+
+namespace
+{
+constexpr int THREADS = 256;
+constexpr int WARPS   = THREADS / KSPTC_LANES;
+
+/* room: becomes false where there is none */
+template <class T>
+PetscErrorCode Allocate(PetscCount count, T **array, PetscBool *room)
+{
+  cudaError_t cerr;
+
+  PetscFunctionBegin;
+  *array = NULL;
+  if (!count || !*room) PetscFunctionReturn(PETSC_SUCCESS);
+  cerr = cudaMalloc((void **)array, (size_t)count * sizeof(T));
+  if (cerr == cudaErrorMemoryAllocation) {
+    *array = NULL;
+    *room  = PETSC_FALSE;
+    (void)cudaGetLastError(); /* the steps run: it must not appear again after the next launch */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallCUDA(cerr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+__global__ void __launch_bounds__(THREADS) DealKernel(int32_t m, PetscCount nnz, PetscCount weight, int blocks, const PetscInt *__restrict__ i, int32_t *__restrict__ block_row)
+{
+  const PetscCount all = nnz + weight * m;
+  const int        k   = (int)(blockIdx.x * THREADS + threadIdx.x);
+  int32_t          low = 0, high = m;
+
+  if (k > blocks) return;
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+
+    if ((__ldg(i + middle) + weight * middle) * blocks < all * k) low = middle + 1;
+    else high = middle;
+  }
+  block_row[k] = low;
+}
+
+/* The rows of a slice */
+struct SliceRows {
+  int32_t block, first, end;
+
+  __device__ __forceinline__ SliceRows(const KSPTCForm &form, int32_t s)
+  {
+    const int32_t rows = KSPTC_LANES / form.lanes;
+    int           low = 0, high = form.blocks - 1;
+
+    while (low < high) { /* the last block whose first slice is s or before: blocks without rows have no slices */
+      const int middle = (low + high + 1) / 2;
+
+      if (__ldg(form.block_slice + middle) <= s) low = middle;
+      else high = middle - 1;
+    }
+    block = low;
+    first = __ldg(form.block_row + low) + rows * (s - __ldg(form.block_slice + low));
+    end   = min(first + rows, __ldg(form.block_row + low + 1));
+  }
+};
+
+/* Calls at(block, place, entry) for every place of a slice, its lane's by a lane; entry -1: none */
+template <class At>
+__device__ __forceinline__ void ForPlaces(const KSPTCForm &form, const PetscInt *__restrict__ i, At at)
+{
+  const int32_t s    = (int32_t)(blockIdx.x * WARPS + threadIdx.x / KSPTC_LANES);
+  const int     lane = threadIdx.x % KSPTC_LANES;
+
+  if (s >= form.slices) return;
+  const SliceRows rows(form, s);
+  const int32_t   row = rows.first + lane / form.lanes, places = __ldg(form.start + s + 1);
+  PetscInt        entry = row < rows.end ? __ldg(i + row) + lane % form.lanes : 0;
+  const PetscInt  end   = row < rows.end ? __ldg(i + row + 1) : 0;
+
+  for (int32_t place = __ldg(form.start + s) + lane; place < places; place += KSPTC_LANES, entry += form.lanes) at(rows.block, place, entry < end ? entry : -1);
+}
+
+/* count[s] <- places of slice s, 0 for s = slices */
+__global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, int32_t *__restrict__ count)
+{
+  const int32_t s       = (int32_t)(blockIdx.x * WARPS + threadIdx.x / KSPTC_LANES);
+  const int     lane    = threadIdx.x % KSPTC_LANES;
+  int           longest = 0;
+
+  if (s > form.slices) return;
+  if (s < form.slices) {
+    const SliceRows rows(form, s);
+    const int32_t   row = rows.first + lane;
+
+    if (row < rows.end) longest = (int)(__ldg(i + row + 1) - __ldg(i + row));
+  }
+  longest = __reduce_max_sync(0xffffffffu, longest);
+  if (lane == 0) count[s] = (longest + form.lanes - 1) / form.lanes * KSPTC_LANES;
+}
+
+/* Which columns are ghosts of which block: a table of bits, and how many come before those of a word */
+struct GhostTable {
+  int32_t        words;  /* of a block */
+  uint32_t      *bits;   /* [words * blocks + 1], the last one zero */
+  const int32_t *before; /* [words * blocks + 1] */
+};
+
+__device__ __forceinline__ bool IsGhost(const KSPTCForm &form, int32_t block, int32_t column)
+{
+  return column < __ldg(form.block_row + block) || column >= __ldg(form.block_row + block + 1);
+}
+
+__global__ void __launch_bounds__(THREADS) MarkKernel(const __grid_constant__ KSPTCForm form, const __grid_constant__ GhostTable table, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
+{
+  ForPlaces(form, i, [&](int32_t block, int32_t, PetscInt entry) {
+    const int32_t column = entry < 0 ? 0 : (int32_t)__ldg(j + entry);
+
+    if (entry >= 0 && IsGhost(form, block, column)) atomicOr(table.bits + (size_t)table.words * block + column / 32, 1u << column % 32);
+  });
+}
+
+__global__ void __launch_bounds__(THREADS) GhostsKernel(const __grid_constant__ KSPTCForm form, const __grid_constant__ GhostTable table)
+{
+  const int64_t word = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+
+  if (word >= (int64_t)table.words * form.blocks) return;
+  int32_t next = table.before[word];
+
+  for (uint32_t bits = table.bits[word]; bits; bits &= bits - 1) form.ghost[next++] = (int32_t)(word % table.words) * 32 + __ffs((int)bits) - 1;
+}
+
+__global__ void __launch_bounds__(THREADS) ColumnsKernel(const __grid_constant__ KSPTCForm form, const __grid_constant__ GhostTable table, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
+{
+  ForPlaces(form, i, [&](int32_t block, int32_t place, PetscInt entry) {
+    const int32_t column = entry < 0 ? 0 : (int32_t)__ldg(j + entry), first = __ldg(form.block_row + block), rows = __ldg(form.block_row + block + 1) - first;
+    int32_t       number = KSPTC_NO_COLUMN;
+
+    if (entry >= 0 && !IsGhost(form, block, column)) number = column - first;
+    else if (entry >= 0) {
+      const size_t word = (size_t)table.words * block + column / 32;
+
+      number = rows + table.before[word] + __popc(table.bits[word] & ((1u << column % 32) - 1)) - __ldg(form.block_ghost + block);
+    }
+    form.column[place] = (uint16_t)number;
+  });
+}
+
+__global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, const PetscScalar *__restrict__ a)
+{
+  ForPlaces(form, i, [&](int32_t, int32_t place, PetscInt entry) { form.value[place] = entry < 0 ? 0.0 : __ldg(a + entry); });
+}
+
+/* block_row and block_slice, on both sides */
+PetscErrorCode DealRows(const PetscInt i[], int32_t block_row[], int32_t block_slice[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  const size_t bytes = (form->blocks + 1) * sizeof(*block_row);
+
+  PetscFunctionBegin;
+  PetscCall(Allocate(form->blocks + 1, &form->block_row, room));
+  PetscCall(Allocate(form->blocks + 1, &form->block_slice, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  DealKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(form->m, form->nnz, KSPTCRowWeight(form), form->blocks, i, form->block_row);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cudaMemcpyAsync(block_row, form->block_row, bytes, cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
+  KSPTCFormCountSlices(block_row, block_slice, form);
+  PetscCallCUDA(cudaMemcpyAsync(form->block_slice, block_slice, bytes, cudaMemcpyHostToDevice, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* block_ghost, and the first places of the blocks beside it */
+__global__ void __launch_bounds__(THREADS) PickKernel(const __grid_constant__ KSPTCForm form, const __grid_constant__ GhostTable table, int32_t *__restrict__ block_start)
+{
+  const int k = (int)(blockIdx.x * THREADS + threadIdx.x);
+
+  if (k > form.blocks) return;
+  block_start[k]      = __ldg(form.start + __ldg(form.block_slice + k));
+  form.block_ghost[k] = table.before[(size_t)table.words * k];
+}
+
+struct BitsOf {
+  __device__ __forceinline__ int32_t operator()(uint32_t word) const { return __popc(word); }
+};
+
+/* to[k] <- the sum of from[0] .. from[k - 1] */
+template <class From>
+PetscErrorCode Scan(From from, int32_t *to, PetscCount length, cudaStream_t stream)
+{
+  Scratch<char> work;
+  size_t        bytes = 0;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, from, to, length, stream));
+  PetscCall(work.allocate(bytes, stream));
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum((void *)(char *)work, bytes, from, to, length, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* start[]. No more than 32 places a nonzero, of which there are no more than multiprocessors can hold: they can be counted in 32 bits */
+PetscErrorCode CountPlaces(const PetscInt i[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  Scratch<int32_t> count;
+
+  PetscFunctionBegin;
+  PetscCall(Allocate(form->slices + 1, &form->start, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(count.allocate(form->slices + 1, stream));
+  CountKernel<<<form->slices / WARPS + 1, THREADS, 0, stream>>>(*form, i, count);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(Scan((const int32_t *)count, form->start, form->slices + 1, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MarkGhosts(const PetscInt i[], const PetscInt j[], const KSPTCForm *form, const GhostTable *table, int32_t *before, cudaStream_t stream)
+{
+  const PetscCount length = (PetscCount)table->words * form->blocks + 1;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaMemsetAsync(table->bits, 0, (size_t)length * sizeof(*table->bits), stream));
+  MarkKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, *table, i, j);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(Scan(thrust::make_transform_iterator((const uint32_t *)table->bits, BitsOf()), before, length, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* block_ghost[], and on the host the first places and ghosts of the blocks */
+PetscErrorCode PickBlocks(const GhostTable *table, int32_t block_start[], int32_t block_ghost[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  const size_t     bytes = (form->blocks + 1) * sizeof(*block_start);
+  Scratch<int32_t> picked;
+
+  PetscFunctionBegin;
+  PetscCall(Allocate(form->blocks + 1, &form->block_ghost, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(picked.allocate(form->blocks + 1, stream));
+  PickKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(*form, *table, picked);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cudaMemcpyAsync(block_start, (int32_t *)picked, bytes, cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaMemcpyAsync(block_ghost, form->block_ghost, bytes, cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
+  form->places = block_start[form->blocks];
+  form->ghosts = block_ghost[form->blocks];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ghost[], column[] and value[] */
+PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const GhostTable *table, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  const PetscCount words = (PetscCount)table->words * form->blocks;
+
+  PetscFunctionBegin;
+  PetscCall(Allocate(form->ghosts, &form->ghost, room));
+  PetscCall(Allocate(form->places, &form->column, room));
+  PetscCall(Allocate(form->places, &form->value, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  if (form->ghosts) GhostsKernel<<<(unsigned)((words - 1) / THREADS + 1), THREADS, 0, stream>>>(*form, *table);
+  PetscCallCUDA(cudaGetLastError());
+  ColumnsKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, *table, i, j);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(KSPTCFormFill_CUDA(i, a, form, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* fits: also false where device memory has no room */
+PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
+{
+  int32_t           block_row[KSPTC_BLOCKS + 1], block_slice[KSPTC_BLOCKS + 1], block_start[KSPTC_BLOCKS + 1], block_ghost[KSPTC_BLOCKS + 1];
+  PetscBool         room = PETSC_TRUE;
+  Scratch<uint32_t> bits;
+  Scratch<int32_t>  before;
+  GhostTable        table;
+
+  PetscFunctionBegin;
+  PetscCall(DealRows(i, block_row, block_slice, form, &room, stream));
+  if (room) PetscCall(CountPlaces(i, form, &room, stream));
+  if (!room) PetscFunctionReturn(PETSC_SUCCESS);
+  table.words = (form->m - 1) / 32 + 1;
+  PetscCall(bits.allocate((size_t)table.words * form->blocks + 1, stream));
+  PetscCall(before.allocate((size_t)table.words * form->blocks + 1, stream));
+  table.bits   = bits;
+  table.before = before;
+  PetscCall(MarkGhosts(i, j, form, &table, before, stream));
+  PetscCall(PickBlocks(&table, block_start, block_ghost, form, &room, stream));
+  if (!room) PetscFunctionReturn(PETSC_SUCCESS);
+  KSPTCFormMeasure(block_row, block_slice, block_start, block_ghost, chip, form, fits);
+  if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Write(i, j, a, &table, form, &room, stream));
+  *fits = room;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
+
+PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream)
+{
+  PetscFunctionBegin;
+  FillKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, i, a);
+  PetscCallCUDA(cudaGetLastError());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
+{
+  void *arrays[] = {form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->column, form->value};
+
+  PetscFunctionBegin;
+  *form = {};
+  for (void *array : arrays) {
+    if (array) PetscCallCUDA(cudaFree(array));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *form = {};
+  *fits = PETSC_FALSE;
+  KSPTCFormShape(m, nnz, vectors, chip, form);
+  form->cuda = PETSC_TRUE;
+  ierr       = form->blocks ? Create(i, j, a, chip, form, fits, stream) : PETSC_SUCCESS;
+  if (ierr || !*fits) PetscCall(KSPTCFormDestroy_CUDA(form));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

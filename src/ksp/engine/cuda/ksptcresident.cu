@@ -1,0 +1,121 @@
+/*
+   The host's side of the resident kernels: what the device offers to them, their work, launches. Method, layout, memory traffic, references: ksptcresident.cuh
+*/
+#include <petsctc/private/ksptcresident.cuh>
+
+namespace
+{
+/* A kernel may ask for all that a block can have: others may use it with another form. can: so many blocks run at once with so many bytes */
+PetscErrorCode Prepare(const void *kernel, int blocks, size_t bytes, PetscBool *can)
+{
+  cudaFuncAttributes attributes;
+  int                device, multiprocessors, most, resident = 0;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
+  *can = (PetscBool)(attributes.sharedSizeBytes + bytes <= (size_t)most);
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)attributes.sharedSizeBytes));
+  PetscCallCUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, KSPTC_THREADS, bytes));
+  *can = (PetscBool)(resident * multiprocessors >= blocks);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a device without room for all blocks at once says, as one that other processes share may */
+PetscErrorCode Launch(const void *kernel, unsigned blocks, size_t shared, void *arguments[], PetscBool *refused, cudaStream_t stream)
+{
+  const cudaError_t cerr = cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(KSPTC_THREADS), arguments, shared, stream);
+
+  PetscFunctionBegin;
+  *refused = (PetscBool)(cerr == cudaErrorCooperativeLaunchTooLarge || cerr == cudaErrorNotSupported || cerr == cudaErrorLaunchOutOfResources);
+  if (*refused) (void)cudaGetLastError(); /* it must not appear again after the next launch */
+  else PetscCallCUDA(cerr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* room: false where there is none. What has been allocated is for a destroy */
+PetscErrorCode Allocate(size_t published, size_t records, size_t sums, KSPTCResidentWork *work, PetscBool *room)
+{
+  cudaError_t cerr = cudaMalloc((void **)&work->published, published);
+
+  PetscFunctionBegin;
+  if (!cerr) cerr = cudaMalloc((void **)&work->sums, sums);
+  if (!cerr) cerr = cudaMalloc((void **)&work->tag, sizeof(*work->tag));
+  if (!cerr) cerr = cudaMalloc(&work->records, records);
+  if (!cerr) cerr = cudaMallocHost((void **)&work->late, sizeof(*work->late));
+  *room = (PetscBool)(cerr != cudaErrorMemoryAllocation);
+  if (!*room) {
+    (void)cudaGetLastError(); /* the steps run: it must not appear again after the next launch */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallCUDA(cerr);
+  *work->late = {};
+  /* Tags begin with 1 */
+  PetscCallCUDA(cudaMemset(work->published, 0, published));
+  PetscCallCUDA(cudaMemset(work->sums, 0, sums));
+  PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
+  PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the stream of the solve may be one that does not wait for this one */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
+
+PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip)
+{
+  int device, cooperative, multiprocessors, most;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  chip->blocks = cooperative ? PetscMin(multiprocessors, (int)KSPTC_BLOCKS) : 0;
+  chip->shared = most;
+  for (int k = 0; k < count; k++) {
+    cudaFuncAttributes attributes;
+
+    PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernels[k]));
+    chip->shared = PetscMin(chip->shared, (size_t)most - attributes.sharedSizeBytes);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, int rows, int numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+{
+  PetscFunctionBegin;
+  *work = {};
+  for (int k = 0; k < count; k++) {
+    PetscCall(Prepare(kernels[k], form->blocks, form->shared[rows], can));
+    if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  work->cuda     = PETSC_TRUE;
+  work->patience = 10.0;
+  PetscCall(Allocate(numbers * (size_t)form->m * sizeof(*work->published), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
+  if (!*can) PetscCall(KSPTCResidentDestroy_CUDA(work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
+{
+  void             *arrays[] = {work->published, work->sums, work->tag, work->records};
+  PetscTCLateBlock *late     = work->late;
+
+  PetscFunctionBegin;
+  *work = {};
+  for (void *array : arrays) {
+    if (array) PetscCallCUDA(cudaFree(array));
+  }
+  if (late) PetscCallCUDA(cudaFreeHost(late));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int rows, void *problem, PetscBool *refused, cudaStream_t stream)
+{
+  void *arguments[] = {problem};
+
+  PetscFunctionBegin;
+  PetscCall(Launch(kernel, (unsigned)form->blocks, form->shared[rows], arguments, refused, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,215 @@
+/*
+   Method
+     The resident form of a matrix (ksptcform.h) on the host: the twin of cuda/ksptcform.cu, and the oracle of its tests. A row of the product is added in the resident kernels' order, each lane's entries
+     and then the lanes by halves.
+
+   Layout
+     include/petsctc/private/ksptcform.h
+
+   Memory traffic
+     CSR once, the form once
+*/
+#include <algorithm>
+#include <petsctc/private/ksptcform.h>
+
+PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip)
+{
+  PetscFunctionBegin;
+  chip->blocks = KSPTC_BLOCKS;
+  chip->shared = SIZE_MAX;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(form->block_row));
+  PetscCall(PetscFree(form->block_slice));
+  PetscCall(PetscFree(form->block_ghost));
+  PetscCall(PetscFree(form->start));
+  PetscCall(PetscFree(form->ghost));
+  PetscCall(PetscFree(form->column));
+  PetscCall(PetscFree(form->value));
+  *form = {};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* block_row[k] is the first row before which lie k parts of the weight, of `blocks` */
+static void DealRows(const PetscInt i[], KSPTCForm *form)
+{
+  const PetscCount weight = KSPTCRowWeight(form), all = form->nnz + weight * form->m;
+  int32_t          row = 0;
+
+  for (int k = 0; k <= form->blocks; k++) {
+    while (row < form->m && (i[row] + weight * row) * form->blocks < all * k) row++;
+    form->block_row[k] = row;
+  }
+}
+
+/* start[], and the first places of the blocks */
+static PetscErrorCode CountPlaces(const PetscInt i[], KSPTCForm *form, int32_t block_start[])
+{
+  const int32_t rows   = KSPTCRowsOfSlice(form);
+  PetscCount    places = 0;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < form->blocks; k++) {
+    int32_t row = form->block_row[k];
+
+    block_start[k] = (int32_t)places;
+    for (int32_t s = form->block_slice[k]; s < form->block_slice[k + 1]; s++) {
+      const int32_t end     = PetscMin(row + rows, form->block_row[k + 1]);
+      PetscInt      longest = 0;
+
+      for (; row < end; row++) longest = PetscMax(longest, i[row + 1] - i[row]);
+      form->start[s] = (int32_t)places;
+      places += (longest + form->lanes - 1) / form->lanes * (PetscCount)KSPTC_LANES;
+      PetscCheck(places <= INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The resident form would have more than 2^31 places: switch the resident solver off");
+    }
+  }
+  block_start[form->blocks] = form->start[form->slices] = form->places = (int32_t)places;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Calls at(block, place, entry) for every place of the form; entry -1: none */
+template <class At>
+static void ForAllPlaces(const KSPTCForm *form, const PetscInt i[], At at)
+{
+  const int32_t lanes = form->lanes;
+
+  for (int k = 0; k < form->blocks; k++) {
+    for (int32_t s = form->block_slice[k]; s < form->block_slice[k + 1]; s++) {
+      const int32_t first = form->block_row[k] + (s - form->block_slice[k]) * KSPTCRowsOfSlice(form);
+
+      for (int32_t place = form->start[s]; place < form->start[s + 1]; place++) {
+        const int32_t  lane = (place - form->start[s]) % KSPTC_LANES, slot = (place - form->start[s]) / KSPTC_LANES, row = first + lane / lanes;
+        const PetscInt entry = row < form->block_row[k + 1] ? i[row] + lanes * slot + lane % lanes : 0;
+
+        at(k, place, row < form->block_row[k + 1] && entry < i[row + 1] ? entry : -1);
+      }
+    }
+  }
+}
+
+/* Calls ghost(block, column) for the ghosts in their order; seen[]: m marks, all false before and after */
+template <class Ghost>
+static void ForAllGhosts(const KSPTCForm *form, const PetscInt i[], const PetscInt j[], bool seen[], Ghost ghost)
+{
+  for (int k = 0; k < form->blocks; k++) {
+    const int32_t first = form->block_row[k], end = form->block_row[k + 1];
+
+    for (PetscInt entry = i[first]; entry < i[end]; entry++) seen[j[entry]] = true;
+    for (int32_t column = 0; column < form->m; column++) {
+      if (seen[column] && (column < first || column >= end)) ghost(k, column);
+      seen[column] = false;
+    }
+  }
+}
+
+static PetscErrorCode CountGhosts(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
+{
+  bool      *seen;
+  PetscCount ghosts = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(form->m, &seen));
+  PetscCall(PetscArrayzero(form->block_ghost, form->blocks + 1));
+  ForAllGhosts(form, i, j, seen, [&](int block, int32_t) { form->block_ghost[block + 1] = (int32_t)++ghosts; });
+  for (int k = 0; k < form->blocks; k++) form->block_ghost[k + 1] = PetscMax(form->block_ghost[k], form->block_ghost[k + 1]);
+  PetscCall(PetscFree(seen));
+  form->ghosts = (int32_t)ghosts;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ghost[], column[] */
+static PetscErrorCode NumberColumns(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
+{
+  bool   *seen;
+  int32_t next = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(form->m, &seen));
+  ForAllGhosts(form, i, j, seen, [&](int, int32_t column) { form->ghost[next++] = column; });
+  PetscCall(PetscFree(seen));
+  ForAllPlaces(form, i, [&](int k, int32_t place, PetscInt entry) {
+    const int32_t first = form->block_row[k], end = form->block_row[k + 1], *ghosts = form->ghost + form->block_ghost[k];
+
+    if (entry < 0) form->column[place] = KSPTC_NO_COLUMN;
+    else if (j[entry] >= first && j[entry] < end) form->column[place] = (uint16_t)(j[entry] - first);
+    else form->column[place] = (uint16_t)(end - first + (std::lower_bound(ghosts, (const int32_t *)form->ghost + form->block_ghost[k + 1], (int32_t)j[entry]) - ghosts));
+  });
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PETSC_UNUSED PetscTCStream stream)
+{
+  PetscFunctionBegin;
+  ForAllPlaces(form, i, [&](int, int32_t place, PetscInt entry) { form->value[place] = entry < 0 ? (PetscScalar)0.0 : a[entry]; });
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
+{
+  int32_t block_start[KSPTC_BLOCKS + 1];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(form->blocks + 1, &form->block_row));
+  PetscCall(PetscMalloc1(form->blocks + 1, &form->block_slice));
+  PetscCall(PetscMalloc1(form->blocks + 1, &form->block_ghost));
+  DealRows(i, form);
+  KSPTCFormCountSlices(form->block_row, form->block_slice, form);
+  PetscCall(PetscMalloc1(form->slices + 1, &form->start));
+  PetscCall(CountPlaces(i, form, block_start));
+  PetscCall(CountGhosts(i, j, form));
+  KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
+  if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(form->ghosts, &form->ghost));
+  PetscCall(PetscMalloc1(form->places, &form->column));
+  PetscCall(PetscMalloc1(form->places, &form->value));
+  PetscCall(NumberColumns(i, j, form));
+  PetscCall(KSPTCFormFill_Host(i, a, form, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PETSC_UNUSED PetscTCStream stream)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *form = {};
+  *fits = PETSC_FALSE;
+  KSPTCFormShape(m, nnz, vectors, chip, form);
+  ierr = form->blocks ? Create(i, j, a, chip, form, fits) : PETSC_SUCCESS;
+  if (ierr || !*fits) PetscCall(KSPTCFormDestroy_Host(form));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The sums of the rows of a slice of block k, y[row - first] */
+static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, const PetscScalar x[], PetscScalar y[])
+{
+  const int32_t  lanes = A->lanes, own = A->block_row[k + 1] - A->block_row[k];
+  const int32_t *ghost            = A->ghost + A->block_ghost[k];
+  PetscScalar    sum[KSPTC_LANES] = {};
+
+  for (int32_t place = A->start[slice]; place < A->start[slice + 1]; place++) {
+    const int32_t column = A->column[place];
+
+    if (column != KSPTC_NO_COLUMN) sum[(place - A->start[slice]) % KSPTC_LANES] += A->value[place] * x[column < own ? A->block_row[k] + column : ghost[column - own]];
+  }
+  for (int32_t distance = 1; distance < lanes; distance *= 2) {
+    for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];
+  }
+  for (int32_t row = 0; row < rows; row++) y[row] = sum[row * lanes];
+}
+
+void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[])
+{
+  const int32_t rows = KSPTCRowsOfSlice(A);
+
+  for (int k = 0; k < A->blocks; k++) {
+    int32_t row = A->block_row[k];
+
+    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++, row += rows) MultSlice(A, k, s, PetscMin(rows, A->block_row[k + 1] - row), x, y + row);
+  }
+}

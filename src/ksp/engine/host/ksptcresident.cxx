@@ -1,0 +1,26 @@
+/*
+   Method
+     The work of resident solvers on the host, which need none, and what is asked when a call is over.
+
+   Layout
+     include/petsctc/private/ksptcresident.h
+
+   Memory traffic
+     none
+*/
+#include <petsctc/private/ksptcresident.h>
+
+PetscErrorCode KSPTCResidentDestroy_Host(KSPTCResidentWork *work)
+{
+  PetscFunctionBegin;
+  *work = {};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCResidentCheck(const KSPTCResidentWork *work)
+{
+  PetscFunctionBegin;
+  if (work->late && work->late->late)
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_GPU, "Block %d waited more than %g s for the others in iteration %d: the kernel gave up. Is the GPU shared with a debugger, or this a defect?", work->late->block, (double)work->patience, work->late->iteration);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,40 @@
+/*
+   Launches the resident kernel. Method, layout, memory traffic, references: tcbcgsresident.cuh
+*/
+#include "tcbcgsresident.cuh"
+
+using namespace tcbcgsresident;
+
+namespace
+{
+const void *const kernels[3][2] = {
+  {(const void *)ResidentKernel<false, NOWHERE>, (const void *)ResidentKernel<true, NOWHERE>},
+  {(const void *)ResidentKernel<false, LEFT>,    (const void *)ResidentKernel<true, LEFT>   },
+  {(const void *)ResidentKernel<false, RIGHT>,   (const void *)ResidentKernel<true, RIGHT>  }
+}; /* [side][tensor] */
+} // namespace
+
+PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCChipOfKernels(kernels[0], 6, chip));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCResidentWorkCreate(kernels[scaled ? LEFT : NOWHERE], scaled ? 4 : 2, form, TCBCGSVectorsOfBlock(scaled).rows, 2, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
+{
+  const bool scaled = v->diagonal != NULL;
+  const Side side   = !scaled ? NOWHERE : (v->right ? RIGHT : LEFT);
+
+  PetscFunctionBegin;
+  PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
+  PetscCall(KSPTCResidentRun(kernels[side][steps->tensor ? 1 : 0], form, TCBCGSVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,246 @@
+/*
+   Method
+     Iterations of BiCGSTAB in one cooperative kernel (ksptcresident.cuh). An iteration has three barriers:
+
+       direct   p <- r + beta (p - omega v), of the block's rows and of its ghosts
+       first    v <- A p, published; v.rp                                                                   barrier with a sum: alpha; meanwhile v of the ghosts
+       half     s <- r - alpha v, of the block's rows and of its ghosts
+       second   t <- A s; t.s, t.t                                                                          barrier with two sums: omega
+       update   x, r, published; r.r, r.rp; test of the norm, record                                        barrier with two sums: beta; meanwhile r of the ghosts
+
+     s of the block's own rows is r - alpha v whenever it is needed, always with the same bits. v is published before the first barrier and fetched before the second, r published before the third and fetched
+     before the first: an array of each does.
+     A diagonal preconditioner from the left scales the sums of the rows; from the right what products multiply by.
+
+   Layout
+     Vectors of a block: of its rows x, r, rp, p, v, t, (the diagonal,) u, which products multiply by, and behind u that of the ghosts; r, p, v of the ghosts. published: v of all rows, then r.
+
+   Memory traffic
+     A call: the form once, the vectors twice. An iteration: 32 bytes a row stored and 32 a ghost fetched, 7-point 43^3 2.5 MB and 5.4 MB, and 0.3 to 0.6 MB a look at a barrier's records, in L2; as with
+     conjugate gradients latencies decide.
+
+   References
+     H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear systems, SIAM J. Sci. Stat. Comput. 13(2), 1992;
+     Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
+*/
+#pragma once
+
+#include <petsctc/private/ksptcresident.cuh>
+#include <petsctc/private/tcbcgsresident.h>
+#include <petsctc/private/tcbcgssteps.h>
+
+namespace tcbcgsresident
+{
+constexpr int SUMS = 2; /* at most, of a reduction */
+
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
+using Problem = KSPTCProblem<TCBCGSScalars, TCBCGSVectors>;
+
+/* Where the diagonal preconditioner stands */
+enum Side {
+  NOWHERE,
+  LEFT,
+  RIGHT
+};
+
+struct Share : KSPTCShare {
+  double *x, *r, *rp, *p, *v, *t, *d, *u; /* d is nothing without a preconditioner */
+  double *gr, *gp, *gv;                   /* of the ghosts */
+
+  __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCBCGSVectorsOfBlock(scaled), memory)
+  {
+    x  = vector;
+    r  = x + rows;
+    rp = r + rows;
+    p  = rp + rows;
+    v  = p + rows;
+    t  = v + rows;
+    d  = t + rows;
+    u  = scaled ? d + rows : d;
+    gr = u + rows + ghosts;
+    gp = gr + ghosts;
+    gv = gp + ghosts;
+  }
+  __device__ __forceinline__ double s(int k, double alpha) const { return KSPTCCombine(r[k], v[k], -alpha); }
+};
+
+__device__ __forceinline__ double Direction(double r, double p, double v, double omega, double beta)
+{
+  return KSPTCCombine(r, KSPTCCombine(p, v, -omega), beta);
+}
+
+template <bool scaled>
+__device__ __forceinline__ double Scaled(double y, const double *d, int k)
+{
+  if constexpr (scaled) return y * d[k];
+  else return y;
+}
+
+/* Shared memory */
+template <Side side>
+__device__ __forceinline__ void Load(const Problem &P, const Share &own)
+{
+  KSPTCLoadMatrix(P.A, own);
+  own.forRows([&](int k, int row) {
+    own.x[k]  = P.v.x[row];
+    own.r[k]  = P.v.r[row];
+    own.rp[k] = P.v.rp[row];
+    own.p[k]  = P.v.p[row];
+    own.v[k]  = P.v.v[row];
+    if constexpr (side != NOWHERE) own.d[k] = P.v.diagonal[row];
+  });
+  own.forGhosts([&](int g, int row) {
+    own.gr[g] = P.v.r[row];
+    own.gp[g] = P.v.p[row];
+    own.gv[g] = P.v.v[row];
+  });
+}
+
+__device__ __forceinline__ void Store(const Problem &P, const Share &own, const TCBCGSScalars &s)
+{
+  own.forRows([&](int k, int row) {
+    P.v.x[row] = own.x[k];
+    P.v.r[row] = own.r[k];
+    P.v.p[row] = own.p[k];
+    P.v.v[row] = own.v[k];
+    if (s.stop == PETSCTC_STOP_D2_ZERO) P.v.s[row] = own.s(k, s.alpha);
+  });
+}
+
+/* u <- what of() says of the rows and ofGhost() of the ghosts, with the preconditioner if it stands on the right */
+template <Side side, class Of, class OfGhost>
+__device__ __forceinline__ void SetFactor(const Problem &P, const Share &own, Of of, OfGhost ofGhost)
+{
+  own.forRows([&](int k, int) { own.u[k] = Scaled<side == RIGHT>(of(k), own.d, k); });
+  own.forGhosts([&](int g, int row) { own.u[own.rows + g] = Scaled<side == RIGHT>(ofGhost(g), P.v.diagonal, row); });
+}
+
+/* p */
+template <Side side>
+__device__ __forceinline__ void Direct(const Problem &P, const Share &own, double omega, double beta)
+{
+  SetFactor<side>(
+    P, own, [&](int k) { return own.p[k] = Direction(own.r[k], own.p[k], own.v[k], omega, beta); }, [&](int g) { return own.gp[g] = Direction(own.gr[g], own.gp[g], own.gv[g], omega, beta); });
+}
+
+/* s */
+template <Side side>
+__device__ __forceinline__ void Half(const Problem &P, const Share &own, double alpha)
+{
+  SetFactor<side>(
+    P, own, [&](int k) { return own.s(k, alpha); }, [&](int g) { return KSPTCCombine(own.gr[g], own.gv[g], -alpha); });
+}
+
+/* v, published for this tag: returns this thread's share of v.rp */
+template <Side side>
+__device__ __forceinline__ double First(const Problem &P, const Share &own, uint64_t tag)
+{
+  double d1 = 0.0;
+
+  KSPTCMult(P.A, own, own.u, [&](int k, double sum) {
+    const double v = Scaled<side == LEFT>(sum, own.d, k);
+
+    PetscTCPublish(P.published + own.first + k, v, tag);
+    own.v[k] = v;
+    d1       = fma(v, own.rp[k], d1);
+  });
+  return d1;
+}
+
+/* t: adds t.s, t.t to sum[] */
+template <Side side>
+__device__ __forceinline__ void Second(const Problem &P, const Share &own, double alpha, double sum[])
+{
+  KSPTCMult(P.A, own, own.u, [&](int k, double row) {
+    const double t = Scaled<side == LEFT>(row, own.d, k);
+
+    own.t[k] = t;
+    sum[0]   = fma(t, own.s(k, alpha), sum[0]);
+    sum[1]   = fma(t, t, sum[1]);
+  });
+}
+
+/* x, r, published for this tag: adds r.r, r.rp to sum[] */
+__device__ __forceinline__ void Update(const Problem &P, const Share &own, double alpha, double omega, uint64_t tag, double sum[])
+{
+  own.forRows([&](int k, int row) {
+    const double s = own.s(k, alpha), r = fma(-omega, own.t[k], s);
+
+    PetscTCPublish(P.published + P.A.m + row, r, tag);
+    own.x[k] = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
+    own.r[k] = r;
+    sum[0]   = fma(r, r, sum[0]);
+    sum[1]   = fma(r, own.rp[k], sum[1]);
+  });
+}
+
+/* Sums, test and record of iteration `it` */
+__device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
+{
+  __shared__ TCBCGSScalars unread;
+  TCBCGSUpdate             step = {};
+
+  step.test   = KSPTCTestAt(P.chunk, it);
+  step.record = blockIdx.x == 0 ? &P.records[it % PETSCTC_RECORDS] : &unread;
+  step.end(s, sum);
+}
+
+template <bool tensor, Side side>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
+{
+  using One = GridReduce<1, tensor, KSPTC_THREADS>;
+  using Two = GridReduce<2, tensor, KSPTC_THREADS>;
+  union Sums
+  {
+    typename One::Shared one;
+    typename Two::Shared two;
+  };
+  extern __shared__ __align__(16) double memory[];
+  __shared__ Sums                        shared;
+  __shared__ TCBCGSScalars               s;
+  const Share                            own(P.A, side != NOWHERE, memory);
+  const uint64_t                         tag = *P.tag;
+  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  PetscInt                               it      = P.chunk.first;
+  const auto                             nothing = [](uint64_t) { return true; };
+  const auto                             fetch_v = [&](uint64_t t) { return KSPTCFetchGhosts(P.published, own, own.gv, t, barrier.patience(), it + 1); };
+  const auto                             fetch_r = [&](uint64_t t) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gr, t, barrier.patience(), it); };
+  bool                                   alive;
+
+  if (P.scalars->stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (threadIdx.x == 0) s = *P.scalars;
+  Load<side>(P, own);
+  __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
+  const double none = 0.0;
+  alive             = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) { TCBCGSDirection{}.begin(s); });
+
+  while (alive && it < P.chunk.last) {
+    double t[SUMS] = {}, r[SUMS] = {};
+
+    Direct<side>(P, own, s.omegaold, s.beta);
+    __syncthreads();
+    const double d1 = First<side>(P, own, barrier.next());
+
+    alive = barrier.template sum<One, 1>(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) { TCBCGSEndBreakdown(s, total[0]); });
+    if (!alive || s.stop != 0.0) break;
+    Half<side>(P, own, s.alpha);
+    __syncthreads();
+    Second<side>(P, own, s.alpha, t);
+    alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) { TCBCGSEndStabilize(s, total); });
+    if (!alive || s.stop != 0.0) break;
+    Update(P, own, s.alpha, s.omega, barrier.next(), r);
+    ++it;
+    alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
+      End(P, s, it, total);
+      if (s.stop == 0.0 && it < P.chunk.last) TCBCGSDirection{}.begin(s);
+    });
+    if (s.stop != 0.0) break;
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (!alive) return;
+  Store(P, own, s);
+  if (blockIdx.x != 0) return;
+  KSPTCStoreRecords(P, it);
+  if (threadIdx.x == 0) *P.scalars = s;
+}
+} // namespace tcbcgsresident

@@ -1,0 +1,426 @@
+/* What the tests of resident solvers share: systems, forms, solves, and what must hold for every method */
+#pragma once
+
+#include <memory>
+#include <petsctc/private/ksptcresident.h>
+#include "layouts.h"
+
+/* Reductions of norms that leave some digits to compare */
+constexpr double reduction = PetscDefined(USE_REAL_SINGLE) ? 1e-3 : 1e-6;
+
+enum class Backend {
+  Host,
+  Core,
+  Tensor
+};
+
+inline std::string Name(const ::testing::TestParamInfo<Backend> &info)
+{
+  return info.param == Backend::Host ? "Host" : info.param == Backend::Core ? "Core" : "Tensor";
+}
+
+/* Where the diagonal preconditioner stands */
+enum class Jacobi {
+  None,
+  Left,
+  Right
+};
+
+struct System {
+  const char *name;
+  Csr         A;
+};
+
+/* The columns of each row */
+template <class Columns>
+Csr FromColumns(PetscInt n, Columns columns)
+{
+  Csr A;
+
+  A.m = A.n = n;
+  for (PetscInt r = 0; r < n; r++) {
+    for (PetscInt c : columns(r)) A.j.push_back(c);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  return A;
+}
+
+inline std::vector<PetscInt> Range(PetscInt from, PetscInt to)
+{
+  std::vector<PetscInt> range;
+
+  for (PetscInt c = from; c < to; c++) range.push_back(c);
+  return range;
+}
+
+/* Diagonally dominant; symmetric if the pattern is, which every one below is */
+inline Csr Dominant(Csr A, bool symmetric)
+{
+  A.a.resize(A.j.size());
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      const PetscInt low = symmetric ? std::min(r, A.j[k]) : r, high = symmetric ? std::max(r, A.j[k]) : A.j[k];
+
+      A.a[k] = r == A.j[k] ? 1.5 + (PetscScalar)A.Length(r) : -0.5 - 0.03 * (PetscScalar)((7 * low + 3 * high) % 16);
+    }
+  }
+  return A;
+}
+
+/* Few blocks and all of them; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; rows without entries; the least matrix */
+inline std::vector<System> MakeSystems(bool symmetric)
+{
+  std::vector<System> all;
+  const auto          add = [&](const char *name, const Csr &A) { all.push_back({name, Dominant(A, symmetric)}); };
+
+  add("7-point", SevenPoint(12));
+  add("7-point, all blocks", SevenPoint(43));
+  add("27-point", TwentySevenPoint(9));
+  add("diagonal, all blocks", FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }));
+  add("dense 100", FromColumns(100, [](PetscInt) { return Range(0, 100); }));
+  add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
+  add("arrow", FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : std::vector<PetscInt>{std::min(r, (PetscInt)3), std::max(r, (PetscInt)3)}; }));
+  add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
+  add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));
+  return all;
+}
+
+inline const std::vector<System> &Systems(bool symmetric)
+{
+  static const std::vector<System> all[] = {MakeSystems(false), MakeSystems(true)};
+
+  return all[symmetric ? 1 : 0];
+}
+
+/* A form, destroyed with its owner */
+class OwnedForm {
+public:
+  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) {
+      EXPECT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i_, j_, a_, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+      return;
+    }
+#endif
+    EXPECT_EQ(KSPTCFormCreate_Host(A.m, A.i[A.m], i_, j_, a_, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+  }
+  OwnedForm(const OwnedForm &) = delete;
+  ~OwnedForm()
+  {
+#if PETSCTC_HAVE_CUDA
+    if (form.cuda) { EXPECT_EQ(KSPTCFormDestroy_CUDA(&form), PETSC_SUCCESS); }
+#endif
+    if (!form.cuda) { EXPECT_EQ(KSPTCFormDestroy_Host(&form), PETSC_SUCCESS); }
+    EXPECT_EQ(form.value, nullptr);
+  }
+  void Fill(const Csr &A)
+  {
+    Array<PetscScalar> a(form.cuda, A.a);
+
+#if PETSCTC_HAVE_CUDA
+    if (form.cuda) {
+      EXPECT_EQ(KSPTCFormFill_CUDA(i_, a, &form, nullptr), PETSC_SUCCESS);
+      EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+      return;
+    }
+#endif
+    EXPECT_EQ(KSPTCFormFill_Host(i_, a, &form, nullptr), PETSC_SUCCESS);
+  }
+  template <class T>
+  std::vector<T> Get(const T *array, size_t length) const
+  {
+    std::vector<T> values(length);
+
+#if PETSCTC_HAVE_CUDA
+    if (form.cuda) {
+      EXPECT_EQ(cudaMemcpy(values.data(), array, length * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+      return values;
+    }
+#endif
+    memcpy(values.data(), array, length * sizeof(T));
+    return values;
+  }
+
+  KSPTCForm form = {};
+  PetscBool fits = PETSC_FALSE;
+
+private:
+  Array<PetscInt>    i_, j_;
+  Array<PetscScalar> a_;
+};
+
+/* The inverse diagonal, 1 where there is none */
+inline Vector Diagonal(const Csr &A)
+{
+  Vector d(A.m, 1.0);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      if (A.j[k] == r) d[r] = 1.0 / A.a[k];
+    }
+  }
+  return d;
+}
+
+/* Zero in rows without entries: the system has a solution */
+inline Vector RightSide(const Csr &A)
+{
+  Vector b = RandomVector(A.m, 5);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    if (!A.Length(r)) b[r] = 0.0;
+  }
+  return b;
+}
+
+inline Vector Product(Vector a, const Vector &b)
+{
+  for (size_t i = 0; i < a.size(); i++) a[i] *= b[i];
+  return a;
+}
+
+/* A solve's vectors, scalars and records. A method has
+
+     Steps, Work, Scalars, Vectors                  its types
+     vectors(scaled)                                of a block
+     chip(), create(), run(), steps()               of a backend
+     residual(b, d, side)                           the first one
+     work(b, d, side)                               what the other vectors are at first
+     bind(x, r, d, work, side)                      the vectors of a call
+     start(steps, n, v, w)                          sums of the first residual
+*/
+template <class Method>
+class Solve {
+public:
+  using Scalars = typename Method::Scalars;
+
+  Solve(Backend backend, const System &system, Jacobi side) : Solve(backend, system, side, RightSide(system.A)) { }
+  Solve(Backend backend, const System &system, Jacobi side, const Vector &b) :
+    cuda_(backend != Backend::Host),
+    form_(cuda_, system.A, Method::vectors(false), Method::chip(cuda_)),
+    n_(system.A.m),
+    b_(b),
+    diagonal_(cuda_, Diagonal(system.A)),
+    x_(cuda_, Vector(n_, 0.0)),
+    r_(cuda_, Method::residual(b_, Diagonal(system.A), side))
+  {
+    std::vector<PetscScalar *> work;
+    PetscBool                  can = PETSC_FALSE;
+
+    EXPECT_TRUE(form_.fits);
+    for (const Vector &v : Method::work(b_, Diagonal(system.A), side)) {
+      others_.emplace_back(new Array<PetscScalar>(cuda_, v));
+      work.push_back(*others_.back());
+    }
+    vectors_ = Method::bind(x_, r_, side == Jacobi::None ? nullptr : (const PetscScalar *)diagonal_, work, side);
+    EXPECT_EQ(steps()->create(&work_), PETSC_SUCCESS);
+    work_.tensor = (PetscBool)(backend == Backend::Tensor);
+    EXPECT_EQ(steps()->reset(&work_, nullptr), PETSC_SUCCESS);
+    EXPECT_EQ(Method::start(steps(), n_, vectors_, &work_), PETSC_SUCCESS);
+    EXPECT_EQ(Method::create(cuda_, &form_.form, (PetscBool)(side != Jacobi::None), &resident_, &can), PETSC_SUCCESS);
+    EXPECT_TRUE(can);
+    chunk_.test    = {PETSCTC_NORM_RR, 0.0, std::numeric_limits<PetscReal>::infinity()};
+    chunk_.records = work_.records;
+  }
+  ~Solve()
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda_) { EXPECT_EQ(KSPTCResidentDestroy_CUDA(&resident_), PETSC_SUCCESS); }
+#endif
+    if (!cuda_) { EXPECT_EQ(KSPTCResidentDestroy_Host(&resident_), PETSC_SUCCESS); }
+    EXPECT_EQ(steps()->destroy(&work_), PETSC_SUCCESS);
+  }
+
+  void Run(PetscInt first, PetscInt last)
+  {
+    PetscBool refused = PETSC_FALSE;
+
+    chunk_.first = first;
+    chunk_.last  = last;
+    for (PetscInt it = first + 1; it <= last; it++) work_.records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
+    ASSERT_EQ(Method::run(cuda_, &form_.form, &chunk_, &vectors_, &work_, &resident_, &refused), PETSC_SUCCESS);
+    ASSERT_FALSE(refused);
+    (void)Current(); /* waits */
+    ASSERT_EQ(KSPTCResidentCheck(&resident_), PETSC_SUCCESS);
+  }
+
+  /* The scalars */
+  Scalars Current()
+  {
+    Scalars s;
+
+    EXPECT_EQ(steps()->read(&work_, &s, nullptr), PETSC_SUCCESS);
+    return s;
+  }
+  Scalars Record(PetscInt it) const
+  {
+    return work_.records[it % PETSCTC_RECORDS];
+  }
+  void SetTest(PetscTCNorm norm, PetscReal above)
+  {
+    chunk_.test.norm  = norm;
+    chunk_.test.above = above;
+  }
+  void SetFrom(PetscInt computed, PetscInt compared)
+  {
+    chunk_.computed_from = computed;
+    chunk_.compared_from = compared;
+  }
+  Vector X() const
+  {
+    return x_.Values();
+  }
+  Vector R() const
+  {
+    return r_.Values();
+  }
+  /* Of those that work() has made */
+  Vector Other(int k) const
+  {
+    return others_[k]->Values();
+  }
+  const Vector &B() const
+  {
+    return b_;
+  }
+
+private:
+  const typename Method::Steps *steps() const
+  {
+    return Method::steps(cuda_);
+  }
+
+  bool                                             cuda_;
+  OwnedForm                                        form_;
+  PetscInt                                         n_;
+  Vector                                           b_;
+  Array<PetscScalar>                               diagonal_, x_, r_;
+  std::vector<std::unique_ptr<Array<PetscScalar>>> others_;
+  typename Method::Work                            work_     = {};
+  KSPTCResidentWork                                resident_ = {};
+  typename Method::Vectors                         vectors_  = {};
+  KSPTCChunk<Scalars>                              chunk_    = {};
+};
+
+template <class Scalars>
+bool SameScalars(const Scalars &a, const Scalars &b)
+{
+  return !memcmp(&a, &b, sizeof(a));
+}
+
+/* | b - A x | / | b | */
+inline double RelativeResidual(const Csr &A, const Vector &x, const Vector &b)
+{
+  long double rr = 0.0, bb = 0.0;
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    long double e = b[r];
+
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) e -= (long double)A.a[k] * x[A.j[k]];
+    rr += e * e;
+    bb += (long double)b[r] * b[r];
+  }
+  return (double)std::sqrt(rr / bb);
+}
+
+/* ---- what holds for every method; it also has
+
+     symmetric            are its systems?
+     sides()              of its preconditioner
+     norm, square(s)      of its test, and which scalar that is the root of
+     carried              so many of the vectors that work() makes are carried from one call to the next: the first ones
+*/
+
+/* check(system, side) */
+template <class Method, class Check>
+void ForAll(Check check)
+{
+  for (const System &system : Systems(Method::symmetric)) {
+    for (Jacobi side : Method::sides()) {
+      SCOPED_TRACE(std::string(system.name) + (side == Jacobi::None ? "" : side == Jacobi::Left ? ", jacobi" : ", jacobi from the right"));
+      ASSERT_NO_FATAL_FAILURE(check(system, side));
+    }
+  }
+}
+
+template <class Method>
+void ExpectSameSolve(Solve<Method> &a, Solve<Method> &b)
+{
+  ASSERT_NO_FATAL_FAILURE(ExpectSameBits(a.X(), b.X()));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameBits(a.R(), b.R()));
+  for (int k = 0; k < Method::carried; k++) ASSERT_NO_FATAL_FAILURE(ExpectSameBits(a.Other(k), b.Other(k)));
+  ASSERT_TRUE(SameScalars(a.Current(), b.Current()));
+}
+
+template <class Method>
+void ExpectChunksChangeNoBit(Backend backend)
+{
+  ForAll<Method>([backend](const System &system, Jacobi side) {
+    const PetscInt cuts[] = {0, 1, 3, 4, 8, 16};
+    Solve<Method>  whole(backend, system, side), parts(backend, system, side);
+
+    ASSERT_NO_FATAL_FAILURE(whole.Run(0, 16));
+    for (int k = 0; k < 5; k++) ASSERT_NO_FATAL_FAILURE(parts.Run(cuts[k], cuts[k + 1]));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(whole, parts));
+    for (PetscInt it = 1; it <= 16; it++) {
+      if (whole.Record(it).stop == PETSCTC_STOP_UNWRITTEN) ASSERT_EQ(parts.Record(it).stop, PETSCTC_STOP_UNWRITTEN);
+      else ASSERT_TRUE(SameScalars(whole.Record(it), parts.Record(it))) << "iteration " << it;
+    }
+  });
+}
+
+template <class Method>
+void ExpectRunsAlike(Backend backend)
+{
+  ForAll<Method>([backend](const System &system, Jacobi side) {
+    Solve<Method> one(backend, system, side), other(backend, system, side);
+
+    ASSERT_NO_FATAL_FAILURE(one.Run(0, PETSCTC_MAX_CALL));
+    ASSERT_NO_FATAL_FAILURE(other.Run(0, PETSCTC_MAX_CALL));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(one, other));
+  });
+}
+
+/* least: of the solves, so many end by the test */
+template <class Method>
+void ExpectStopsWhereTheTestSays(Backend backend, int least)
+{
+  int stopped = 0;
+
+  ForAll<Method>([backend, &stopped](const System &system, Jacobi side) {
+    const auto      norm_of = [](const typename Method::Scalars &s) { return std::sqrt(std::fabs(Method::square(s))); };
+    Solve<Method>   free(backend, system, side), tested(backend, system, side);
+    const PetscReal norm = reduction * norm_of(free.Current());
+    PetscInt        its  = 0;
+
+    tested.SetTest(Method::norm, norm);
+    ASSERT_NO_FATAL_FAILURE(tested.Run(0, PETSCTC_MAX_CALL));
+    while (++its < PETSCTC_MAX_CALL && tested.Record(its).stop == PETSCTC_STOP_NONE) ASSERT_GT(norm_of(tested.Record(its)), norm);
+    if (tested.Record(its).stop != PETSCTC_STOP_TEST) return; /* too few iterations, or an exact solution within one */
+    ASSERT_LE(norm_of(tested.Record(its)), norm);
+    ASSERT_EQ(tested.Record(its + 1).stop, PETSCTC_STOP_UNWRITTEN);
+    ASSERT_NO_FATAL_FAILURE(free.Run(0, its));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(free.X(), tested.X()));
+    ASSERT_LE(RelativeResidual(system.A, side == Jacobi::Right ? Product(tested.X(), Diagonal(system.A)) : tested.X(), tested.B()), 100 * reduction);
+    ASSERT_NO_FATAL_FAILURE(tested.Run(its, its + 3)); /* stopped: nothing happens */
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(free.X(), tested.X()));
+    ASSERT_EQ(tested.Record(its + 1).stop, PETSCTC_STOP_UNWRITTEN);
+    stopped++;
+  });
+  ASSERT_GE(stopped, least);
+}
+
+/* A test that is not yet made ends nothing */
+template <class Method>
+void ExpectTestsBeginLate(Backend backend)
+{
+  Solve<Method> tested(backend, Systems(Method::symmetric)[0], Jacobi::None);
+
+  tested.SetTest(PETSCTC_NORM_RR, std::numeric_limits<PetscReal>::max());
+  tested.SetFrom(3, 5);
+  ASSERT_NO_FATAL_FAILURE(tested.Run(0, 8));
+  for (PetscInt it = 1; it <= 4; it++) ASSERT_EQ(tested.Record(it).stop, PETSCTC_STOP_NONE) << "iteration " << it;
+  ASSERT_EQ(tested.Record(5).stop, PETSCTC_STOP_TEST);
+  ASSERT_EQ(tested.Record(6).stop, PETSCTC_STOP_UNWRITTEN);
+}

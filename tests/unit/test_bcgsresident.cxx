@@ -1,0 +1,297 @@
+/* Iterations of BiCGSTAB in one call: chunks change no bit, results are those of the method in long double, a solve stops where its test says or a sum is zero */
+#include <petsctc/private/tcbcgsresident.h>
+#include "resident.h"
+
+namespace
+{
+struct BCGS {
+  using Steps   = TCBCGSSteps;
+  using Work    = TCBCGSWork;
+  using Scalars = TCBCGSScalars;
+  using Vectors = TCBCGSVectors;
+
+  static constexpr bool        symmetric = false;
+  static constexpr PetscTCNorm norm      = PETSCTC_NORM_RR;
+  static constexpr int         carried   = 2;
+
+  static std::vector<Jacobi> sides() { return {Jacobi::None, Jacobi::Left, Jacobi::Right}; }
+  static PetscReal           square(const Scalars &s) { return s.rr; }
+  static KSPTCVectors        vectors(bool scaled) { return TCBCGSVectorsOfBlock(scaled); }
+  static KSPTCChip           chip(PETSC_UNUSED bool cuda)
+  {
+    KSPTCChip chip = {0, 0};
+
+#if PETSCTC_HAVE_CUDA
+    if (cuda) {
+      EXPECT_EQ(TCBCGSChipGet_CUDA(&chip), PETSC_SUCCESS);
+      return chip;
+    }
+#endif
+    EXPECT_EQ(KSPTCChipGet_Host(&chip), PETSC_SUCCESS);
+    return chip;
+  }
+  static const Steps *steps(PETSC_UNUSED bool cuda)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return &TCBCGSSteps_CUDA;
+#endif
+    return &TCBCGSSteps_Host;
+  }
+  static PetscErrorCode create(PETSC_UNUSED bool cuda, const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCBCGSResidentCreate_CUDA(form, scaled, work, can);
+#endif
+    return TCBCGSResidentCreate_Host(form, scaled, work, can);
+  }
+  static PetscErrorCode run(PETSC_UNUSED bool cuda, const KSPTCForm *form, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCBCGSResident_CUDA(form, chunk, v, steps, work, refused, nullptr);
+#endif
+    return TCBCGSResident_Host(form, chunk, v, steps, work, refused, nullptr);
+  }
+  static Vector residual(const Vector &b, const Vector &d, Jacobi side)
+  {
+    return side == Jacobi::Left ? Product(d, b) : b;
+  }
+  /* p, v, s, t, rp */
+  static std::vector<Vector> work(const Vector &b, const Vector &, Jacobi)
+  {
+    return std::vector<Vector>(5, Vector(b.size(), NAN));
+  }
+  static Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
+  {
+    return {x, r, work[0], work[1], work[2], work[3], work[4], d, (PetscBool)(side == Jacobi::Right)};
+  }
+  static PetscErrorCode start(const Steps *steps, PetscInt n, const Vectors &v, Work *w)
+  {
+    return steps->start(n, v.r, const_cast<PetscScalar *>(v.rp), v.p, v.v, w, nullptr);
+  }
+};
+
+/* BiCGSTAB as it is in the books, in long double, of D A, A D or A: alpha_k, omega_k, r.rp and r.r after iteration k + 1, and x after the last */
+struct Reference {
+  using Long = std::vector<long double>;
+  Long alpha, omega, rho, rr, x;
+
+  static long double Dot(const Long &a, const Long &b)
+  {
+    long double sum = 0.0L;
+
+    for (size_t k = 0; k < a.size(); k++) sum += a[k] * b[k];
+    return sum;
+  }
+  static Long Mult(const Csr &A, const Vector &d, Jacobi side, const Long &y)
+  {
+    Long product(A.m);
+
+    for (PetscInt r = 0; r < A.m; r++) {
+      for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) product[r] += (long double)A.a[k] * (side == Jacobi::Right ? d[A.j[k]] : 1.0L) * y[A.j[k]];
+      if (side == Jacobi::Left) product[r] *= d[r];
+    }
+    return product;
+  }
+  Reference(const Csr &A, const Vector &b, Jacobi side, int its) : x(A.m)
+  {
+    const Vector d = Diagonal(A);
+    Long         r(A.m), p;
+
+    for (PetscInt k = 0; k < A.m; k++) r[k] = side == Jacobi::Left ? (PetscScalar)(d[k] * b[k]) : b[k];
+    const Long  rp  = r;
+    long double now = Dot(r, rp);
+
+    p = r;
+    for (int it = 0; it < its; it++) {
+      const Long v = Mult(A, d, side, p);
+
+      alpha.push_back(now / Dot(v, rp));
+      for (PetscInt k = 0; k < A.m; k++) r[k] -= alpha.back() * v[k];
+      const Long t = Mult(A, d, side, r);
+
+      omega.push_back(Dot(t, r) / Dot(t, t));
+      for (PetscInt k = 0; k < A.m; k++) {
+        x[k] += alpha.back() * p[k] + omega.back() * r[k];
+        r[k] -= omega.back() * t[k];
+      }
+      rho.push_back(Dot(r, rp));
+      rr.push_back(Dot(r, r));
+      for (PetscInt k = 0; k < A.m; k++) p[k] = r[k] + rho.back() / now * (alpha.back() / omega.back()) * (p[k] - omega.back() * v[k]);
+      now = rho.back();
+    }
+  }
+};
+
+/* | x - y | / | y | */
+double Distance(const Vector &x, const std::vector<long double> &y)
+{
+  long double difference = 0.0L, square = 0.0L;
+
+  for (size_t k = 0; k < y.size(); k++) {
+    difference += (x[k] - y[k]) * (x[k] - y[k]);
+    square += y[k] * y[k];
+  }
+  return (double)std::sqrt(difference / square);
+}
+
+class BCGSResident : public ::testing::TestWithParam<Backend> {
+protected:
+  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor); }
+};
+
+TEST_P(BCGSResident, ChunksChangeNoBit)
+{
+  ExpectChunksChangeNoBit<BCGS>(GetParam());
+}
+
+TEST_P(BCGSResident, RunsAreAlike)
+{
+  ExpectRunsAlike<BCGS>(GetParam());
+}
+
+TEST_P(BCGSResident, StopsWhereTheTestSays)
+{
+  ExpectStopsWhereTheTestSays<BCGS>(GetParam(), 10);
+}
+
+TEST_P(BCGSResident, TestsBeginLate)
+{
+  ExpectTestsBeginLate<BCGS>(GetParam());
+}
+
+/* Errors of the residual are rounding errors of its first size: relative to what it has become they grow as it decreases. Where it is nothing but errors, comparison ends */
+TEST_P(BCGSResident, IteratesAreThoseOfTheMethod)
+{
+  constexpr int    its      = 6;
+  constexpr double rounding = 1000 * PETSC_MACHINE_EPSILON;
+
+  ForAll<BCGS>([=](const System &system, Jacobi side) {
+    Solve<BCGS>     computed(GetParam(), system, side);
+    const Reference expected(system.A, computed.B(), side, its);
+    const double    start = computed.Current().rr;
+    int             it    = 0;
+
+    while (it < its && expected.rr[it] >= reduction * reduction * start) it++;
+    if (!it) return;
+    ASSERT_NO_FATAL_FAILURE(computed.Run(0, it));
+    for (int k = 0; k < it; k++) {
+      const TCBCGSScalars c         = computed.Record(k + 1);
+      const double        tolerance = rounding * std::sqrt(start / (double)expected.rr[k]);
+
+      ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
+      ASSERT_NEAR(c.alpha / (double)expected.alpha[k], 1.0, tolerance) << "iteration " << k + 1;
+      ASSERT_NEAR(c.omega / (double)expected.omega[k], 1.0, tolerance) << "iteration " << k + 1;
+      ASSERT_NEAR(c.rr / (double)expected.rr[k], 1.0, tolerance) << "iteration " << k + 1;
+      ASSERT_NEAR((c.rhonext - (double)expected.rho[k]) / start, 0.0, rounding) << "iteration " << k + 1;
+    }
+    ASSERT_LE(Distance(computed.X(), Reference(system.A, computed.B(), side, it).x), rounding);
+  });
+}
+
+/* Blocks of a small dense matrix, for the right-hand side 1 with which all numbers below are dyadic: sums have no rounding error, in whatever order */
+System OfBlocks(const std::vector<Vector> &block)
+{
+  const PetscInt size   = (PetscInt)block.size();
+  System         system = {"blocks", FromColumns(5000 * size, [size](PetscInt r) { return Range(r / size * size, r / size * size + size); })};
+
+  for (PetscInt r = 0; r < system.A.m; r++) system.A.a.insert(system.A.a.end(), block[r % size].begin(), block[r % size].end());
+  return system;
+}
+
+void ExpectRepeats(const char *name, const Vector &v, const Vector &part)
+{
+  for (size_t k = 0; k < v.size(); k++) ASSERT_EQ(v[k], part[k % part.size()]) << name << ", row " << k;
+}
+
+/* Stops within the first iteration: x stays, and a further call changes nothing */
+class BCGSStops : public BCGSResident {
+protected:
+  void Expect(const System &system, PetscTCStop stop)
+  {
+    solve = std::make_unique<Solve<BCGS>>(GetParam(), system, Jacobi::None, Vector(system.A.m, 1.0));
+    ASSERT_NO_FATAL_FAILURE(solve->Run(0, 10));
+    const TCBCGSScalars s = solve->Current();
+
+    ASSERT_EQ(s.stop, stop);
+    ASSERT_EQ(solve->Record(1).stop, PETSCTC_STOP_UNWRITTEN);
+    ASSERT_NO_FATAL_FAILURE(ExpectRepeats("x", solve->X(), {0.0}));
+    ASSERT_NO_FATAL_FAILURE(solve->Run(0, 10));
+    ASSERT_TRUE(SameScalars(s, solve->Current()));
+    ASSERT_NO_FATAL_FAILURE(ExpectRepeats("x", solve->X(), {0.0}));
+  }
+
+  std::unique_ptr<Solve<BCGS>> solve;
+};
+
+TEST_P(BCGSStops, ProductIsNaN)
+{
+  System nan = Systems(false)[0];
+
+  nan.A.a[1000] = NAN;
+  ASSERT_NO_FATAL_FAILURE(Expect(nan, PETSCTC_STOP_D1_NAN));
+}
+
+/* A is skew: v.rp = 0 */
+TEST_P(BCGSStops, BreaksDown)
+{
+  ASSERT_NO_FATAL_FAILURE(Expect(OfBlocks({
+                                   {0.0,  1.0},
+                                   {-1.0, 0.0}
+  }),
+                                 PETSCTC_STOP_D1_ZERO));
+  ASSERT_EQ(solve->Current().d1, 0.0);
+}
+
+/* v = (0, 2), alpha = 1, s = (1, -1), A s = 0: the host wants s and p */
+TEST_P(BCGSStops, FindsNullSpace)
+{
+  ASSERT_NO_FATAL_FAILURE(Expect(OfBlocks({
+                                   {0.0, 0.0},
+                                   {1.0, 1.0}
+  }),
+                                 PETSCTC_STOP_D2_ZERO));
+  ASSERT_EQ(solve->Current().alpha, 1.0);
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("p", solve->Other(0), {1.0}));
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("v", solve->Other(1), {0.0, 2.0}));
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("s", solve->Other(2), {1.0, -1.0}));
+}
+
+/* The identity: s = 0, and x + alpha p, which the host makes, the solution */
+TEST_P(BCGSStops, FindsSolutionByHalf)
+{
+  ASSERT_NO_FATAL_FAILURE(Expect(OfBlocks({{1.0}}), PETSCTC_STOP_D2_ZERO));
+  ASSERT_EQ(solve->Current().alpha, 1.0);
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("p", solve->Other(0), {1.0}));
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("s", solve->Other(2), {0.0}));
+}
+
+/* alpha = 1, omega = 1/2, r = (-1/2, -1/2, 1), to which rp = 1 is orthogonal: rho is 0 in the second iteration, which ends the solve at its end, however calls are cut */
+TEST_P(BCGSResident, StopsForRho)
+{
+  const System system = OfBlocks({
+    {0.0, 0.0,  1.0 },
+    {1.0, 1.0,  0.0 },
+    {2.0, -1.0, -1.0}
+  });
+
+  for (PetscInt cut : {10, 1, 2}) {
+    Solve<BCGS> solve(GetParam(), system, Jacobi::None, Vector(system.A.m, 1.0));
+
+    ASSERT_NO_FATAL_FAILURE(solve.Run(0, cut));
+    ASSERT_EQ(solve.Record(1).stop, PETSCTC_STOP_NONE);
+    ASSERT_EQ(solve.Record(1).alpha, 1.0);
+    ASSERT_EQ(solve.Record(1).omega, 0.5);
+    ASSERT_EQ(solve.Record(1).rhonext, 0.0);
+    ASSERT_EQ(solve.Record(1).rr, 0.5 * system.A.m);
+    if (cut == 1) { ASSERT_NO_FATAL_FAILURE(ExpectRepeats("r", solve.R(), {-0.5, -0.5, 1.0})); }
+    if (cut != 10) { ASSERT_NO_FATAL_FAILURE(solve.Run(cut, 10)); }
+    ASSERT_EQ(solve.Record(2).stop, PETSCTC_STOP_RHO_ZERO);
+    ASSERT_EQ(solve.Record(3).stop, PETSCTC_STOP_UNWRITTEN);
+    ASSERT_EQ(solve.Current().stop, PETSCTC_STOP_RHO_ZERO);
+    ASSERT_EQ(solve.Current().alpha, 0.0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, BCGSStops, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, BCGSResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+} // namespace

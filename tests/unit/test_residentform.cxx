@@ -1,0 +1,171 @@
+/* The resident form of a matrix: it is that of the rows, the same in both memories */
+#include <algorithm>
+#include <set>
+#include <petsctc/private/tccgresident.h>
+#include "resident.h"
+
+namespace
+{
+KSPTCChip Chip(PETSC_UNUSED bool cuda)
+{
+  KSPTCChip chip = {0, 0};
+
+#if PETSCTC_HAVE_CUDA
+  if (cuda) {
+    EXPECT_EQ(TCCGChipGet_CUDA(&chip), PETSC_SUCCESS);
+    return chip;
+  }
+#endif
+  EXPECT_EQ(KSPTCChipGet_Host(&chip), PETSC_SUCCESS);
+  return chip;
+}
+
+template <class T>
+void ExpectSame(const char *name, const OwnedForm &e, const OwnedForm &c, T *const KSPTCForm::*array, size_t length)
+{
+  const std::vector<T> expected = e.Get(e.form.*array, length), computed = c.Get(c.form.*array, length);
+
+  for (size_t k = 0; k < length; k++) ASSERT_EQ(memcmp(&expected[k], &computed[k], sizeof(T)), 0) << name << "[" << k << "] of " << length << ": " << expected[k] << " and " << computed[k];
+}
+
+void ExpectSameForm(const OwnedForm &e, const OwnedForm &c)
+{
+  ASSERT_EQ(e.form.m, c.form.m);
+  ASSERT_EQ(e.form.nnz, c.form.nnz);
+  ASSERT_EQ(e.form.blocks, c.form.blocks);
+  ASSERT_EQ(e.form.lanes, c.form.lanes);
+  ASSERT_EQ(e.form.slices, c.form.slices);
+  ASSERT_EQ(e.form.places, c.form.places);
+  ASSERT_EQ(e.form.ghosts, c.form.ghosts);
+  for (int v = 0; v <= KSPTC_VECTORS; v++) ASSERT_EQ(e.form.shared[v], c.form.shared[v]) << v << " vectors";
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("block_row", e, c, &KSPTCForm::block_row, e.form.blocks + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("block_slice", e, c, &KSPTCForm::block_slice, e.form.blocks + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("block_ghost", e, c, &KSPTCForm::block_ghost, e.form.blocks + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("ghost", e, c, &KSPTCForm::ghost, e.form.ghosts));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("start", e, c, &KSPTCForm::start, e.form.slices + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("column", e, c, &KSPTCForm::column, e.form.places));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("value", e, c, &KSPTCForm::value, e.form.places));
+}
+
+constexpr KSPTCVectors four = {4, 2}, six = {6, 4};
+
+class ResidentForm : public ::testing::TestWithParam<Backend> {
+protected:
+  bool cuda = GetParam() != Backend::Host;
+  void SetUp() override { SkipUnlessUsable(cuda, false); }
+};
+
+/* The rows of the matrix come back from the form, each once, its entries in order and nothing else; ghosts are other blocks' rows, ascending, each of some entry */
+TEST_P(ResidentForm, HoldsTheMatrix)
+{
+  for (const System &system : Systems(true)) {
+    SCOPED_TRACE(system.name);
+    const Csr       &A = system.A;
+    const OwnedForm  owned(cuda, A, four, Chip(cuda));
+    const KSPTCForm &F = owned.form;
+
+    ASSERT_TRUE(owned.fits);
+    const auto row = owned.Get(F.block_row, F.blocks + 1), slice = owned.Get(F.block_slice, F.blocks + 1), start = owned.Get(F.start, F.slices + 1);
+    const auto column      = owned.Get(F.column, F.places);
+    const auto block_ghost = owned.Get(F.block_ghost, F.blocks + 1), ghost = owned.Get(F.ghost, F.ghosts);
+    const auto value = owned.Get(F.value, F.places);
+
+    ASSERT_EQ(row[0], 0);
+    ASSERT_EQ(row[F.blocks], A.m);
+    ASSERT_EQ(start[F.slices], F.places);
+    ASSERT_EQ(block_ghost[0], 0);
+    ASSERT_EQ(block_ghost[F.blocks], F.ghosts);
+    ASSERT_TRUE(F.lanes == 1 || (PetscCount)A.i[A.m] > (PetscCount)KSPTC_LANE_SHARE * F.lanes / 2 * A.m);
+    for (int b = 0; b < F.blocks; b++) {
+      const PetscInt     rows_of_slice = KSPTC_LANES / F.lanes, rows = row[b + 1] - row[b];
+      size_t             entries = 0, filled = 0;
+      std::set<PetscInt> expected;
+
+      ASSERT_EQ(slice[b + 1] - slice[b], (rows + rows_of_slice - 1) / rows_of_slice);
+      for (PetscInt r = row[b]; r < row[b + 1]; r++) {
+        const PetscInt s = slice[b] + (r - row[b]) / rows_of_slice, lane = (r - row[b]) % rows_of_slice * F.lanes;
+
+        for (PetscInt k = 0; k < A.Length(r); k++) {
+          const PetscInt place = start[s] + KSPTC_LANES * (k / F.lanes) + lane + k % F.lanes;
+
+          ASSERT_LT(place, start[s + 1]) << "row " << r;
+          ASSERT_EQ(column[place] < rows ? row[b] + column[place] : ghost.at(block_ghost[b] + column[place] - rows), A.j[A.i[r] + k]) << "row " << r << ", entry " << k;
+          if (A.j[A.i[r] + k] < row[b] || A.j[A.i[r] + k] >= row[b + 1]) expected.insert(A.j[A.i[r] + k]);
+          ASSERT_EQ(value[place], A.a[A.i[r] + k]) << "row " << r << ", entry " << k;
+        }
+        entries += A.Length(r);
+      }
+      for (PetscInt place = start[slice[b]]; place < start[slice[b + 1]]; place++) {
+        if (column[place] != KSPTC_NO_COLUMN) filled++;
+        else ASSERT_EQ(value[place], 0.0);
+      }
+      ASSERT_EQ(filled, entries) << "block " << b;
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), ghost.begin() + block_ghost[b], ghost.begin() + block_ghost[b + 1])) << "block " << b;
+    }
+  }
+}
+
+/* No block has more than its part and one row. Four vectors of 8 bytes are as large as four nonzeros of 10, six as five */
+TEST_P(ResidentForm, SharesAreEven)
+{
+  for (const System &system : Systems(true)) {
+    for (KSPTCVectors vectors : {four, six}) {
+      SCOPED_TRACE(system.name);
+      const Csr      &A = system.A;
+      const OwnedForm owned(cuda, A, vectors, Chip(cuda));
+      const double    w       = vectors.rows == 4 ? (PetscDefined(USE_REAL_SINGLE) ? 3 : 4) : (PetscDefined(USE_REAL_SINGLE) ? 4 : 5);
+      const auto      row     = owned.Get(owned.form.block_row, owned.form.blocks + 1);
+      const auto      weight  = [&](PetscInt r) { return (double)A.i[r] + w * r; };
+      PetscInt        longest = 0;
+
+      for (PetscInt r = 0; r < A.m; r++) longest = std::max(longest, A.Length(r));
+      for (int k = 0; k < owned.form.blocks; k++) ASSERT_LE(weight(row[k + 1]) - weight(row[k]), weight(A.m) / owned.form.blocks + longest + w) << "block " << k;
+    }
+  }
+}
+
+TEST_P(ResidentForm, SameInBothMemories)
+{
+  for (const System &system : Systems(true)) {
+    for (KSPTCVectors vectors : {four, six}) {
+      SCOPED_TRACE(system.name);
+      const KSPTCChip chip = Chip(cuda);
+      const OwnedForm expected(false, system.A, vectors, chip), computed(cuda, system.A, vectors, chip);
+
+      ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
+    }
+  }
+}
+
+TEST_P(ResidentForm, TakesValuesAnew)
+{
+  for (const System &system : Systems(true)) {
+    SCOPED_TRACE(system.name);
+    Csr        changed = system.A;
+    const auto chip    = Chip(cuda);
+
+    SetValues(changed, ValueKind::Strange);
+    const OwnedForm expected(cuda, changed, four, chip);
+    OwnedForm       computed(cuda, system.A, four, chip);
+
+    computed.Fill(changed);
+    ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
+  }
+}
+
+TEST_P(ResidentForm, SaysWhatDoesNotFit)
+{
+  const Csr &A    = Systems(true)[1].A; /* 0.54 million nonzeros, 79,507 rows: 10 and 32 bytes, in single precision 6 and 16 */
+  KSPTCChip  chip = Chip(cuda);
+
+  chip.shared = 40000; /* of each: too few for the mean block */
+  ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits);
+  chip.shared = KSPTCBytesOfBlock(A.i[A.m], A.m, 0, 0, four) / KSPTC_BLOCKS; /* the mean block, but not the largest: slices have places without entries */
+  if (chip.blocks == KSPTC_BLOCKS) { ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits); }
+  ASSERT_TRUE(OwnedForm(cuda, A, four, Chip(cuda)).fits);
+  chip.blocks = 0;
+  ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ResidentForm, ::testing::Values(Backend::Host, Backend::Core), Name);
+} // namespace
