@@ -760,13 +760,21 @@ int main(int argc, char **argv)
          nsize: {{1 2}}
          args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
       test:
-         suffix: cuda_forms
+         suffix: cuda_tiles
          requires: cuda
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern}} -mat_aijtc_form {{tile row}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern}} -mat_aijtc_form tile -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
       test:
-         suffix: cuda_forms_values
+         suffix: cuda_tiles_values
          requires: cuda
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{value auto}} -mat_aijtc_form {{tile row}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{value auto}} -mat_aijtc_form tile -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+      test:
+         suffix: cuda_rows
+         requires: cuda
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern}} -mat_aijtc_form row -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+      test:
+         suffix: cuda_rows_values
+         requires: cuda
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{value auto}} -mat_aijtc_form row -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
       test:
          suffix: cuda_freed
          requires: cuda
