@@ -2,15 +2,14 @@
    GridReduce<K, tensor>: K sums over all threads of a grid, in a fixed order, with one kernel launch. Device code, shared by all kernels that reduce.
 
    Method   Every thread comes with K private sums.
-            warp   tensor: the all-ones product of the paper. Row k of A holds four of the 32 private sums of dot product k and B is all ones, so that after 8
-                   m8n8k4 every column of row k of the accumulator is the warp's sum k: up to 8 sums cost what one does.
-                   core: five rounds of shuffles for each sum
+            warp   tensor: products with ones, as in the paper. The 32 private sums of a dot product as B and ones as A: the accumulator's columns hold the 8 sums of its columns, two in each lane. The
+                   lanes' sums of these two as A and ones as B: every entry is the warp's sum. Operands are where the lanes have them: nothing is staged, and all lanes have the result.
+                   core: five rounds of shuffles
             block  the warps' sums once more in the same way
             grid   every block leaves its sums in device memory. The block that arrives last, by a counter, adds the blocks' sums in the order of the blocks' numbers
                    (each thread those of its number modulo their number) and folds the threads' sums as above.
-            The order depends on the grid's size alone, which the launcher derives from n. Row k does not see the other rows, so a sum has the same bits in any company.
-   Layout   stage[k][thread] in shared memory, rows 4 numbers apart in the banks: the 8 x 4 reads of an operand do not conflict.
-            partial[k * blocks + block] in device memory
+            The order depends on the grid's size alone, which the launcher derives from n. Each dot product has its own instructions, so a sum has the same bits in any company.
+   Layout   warp[k][warp] in shared memory; partial[k * blocks + block] in device memory
    Memory   8 K blocks bytes written and read (K = 2, 528 blocks: 8 kB, in L2)
    References
             Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026 (all-ones operands);
@@ -24,48 +23,67 @@
 
 template <int K, bool tensor, int Threads = 256>
 struct GridReduce {
-  static_assert(K >= 0 && K <= PETSCTC_MAX_DOTS, "more sums than an MMA tile has rows");
+  static_assert(K >= 0 && K <= PETSCTC_MAX_DOTS, "more sums than a reduction has");
 
   static constexpr int threads = Threads; /* of a block */
   static constexpr int warps   = threads / 32;
   static constexpr int rows    = K > 0 ? K : 1; /* an array of no elements is not C++ */
 
   struct Shared {
-    double stage[rows][tensor ? threads + 4 : 1];
-    double warp[rows][warps + 4];
+    double warp[rows][warps];
     double total[rows];
     bool   last;
   };
 
-  /* total[] <- the sums over the block, visible to the threads of warp 0. Between what other warps have done before and what warp 0 does after lies a __syncthreads() */
-  __device__ static void fold(const double sum[], Shared &shared)
+  /* total[] <- the sums over the block, in all threads of warp 0. Between what other warps have done before and what warp 0 does after lies a __syncthreads() */
+  __device__ __forceinline__ static void fold(const double sum[], Shared &shared, double total[])
   {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
-    if constexpr (tensor) {
-      for (int k = 0; k < K; ++k) shared.stage[k][threadIdx.x] = sum[k];
-      __syncwarp();
-      foldRows<32>(&shared.stage[0][32 * warp], sizeof(shared.stage[0]) / sizeof(double), lane, &shared.warp[0][warp], sizeof(shared.warp[0]) / sizeof(double));
-      __syncthreads();
-      if (warp == 0) foldRows<warps>(&shared.warp[0][0], sizeof(shared.warp[0]) / sizeof(double), lane, &shared.total[0], 1);
-    } else {
-      for (int k = 0; k < K; ++k) {
-        const double s = foldLanes<32>(sum[k]);
-        if (lane == 0) shared.warp[k][warp] = s;
-      }
-      __syncthreads();
-      for (int k = 0; k < K && warp == 0; ++k) {
-        const double s = foldLanes<warps>(shared.warp[k][lane % warps]);
-        if (lane == 0) shared.total[k] = s;
-      }
+#pragma unroll
+    for (int k = 0; k < K; ++k) total[k] = sum[k];
+    foldWarp<32>(total);
+    if (lane == 0) {
+#pragma unroll
+      for (int k = 0; k < K; ++k) shared.warp[k][warp] = total[k];
     }
-    __syncwarp();
+    __syncthreads();
+    if (warp != 0) return;
+#pragma unroll
+    for (int k = 0; k < K; ++k) total[k] = lane < warps ? shared.warp[k][lane] : 0.0;
+    foldWarp<warps>(total);
   }
 
-  /* The same, visible to all threads */
-  __device__ static void block(const double sum[], Shared &shared)
+  /* total[k] <- its sum over the first N lanes, a power of two; the others have 0. To all lanes; on CUDA cores to the first N */
+  template <int N, int Sums = K>
+  __device__ __forceinline__ static void foldWarp(double total[])
   {
-    fold(sum, shared);
+    if constexpr (tensor) {
+      double even[Sums > 0 ? Sums : 1], odd[Sums > 0 ? Sums : 1];
+
+#pragma unroll
+      for (int k = 0; k < Sums; ++k) SM80_8x8x4_F64F64F64F64_TN::fma(even[k], odd[k], 1.0, total[k], 0.0, 0.0);
+#pragma unroll
+      for (int k = 0; k < Sums; ++k) SM80_8x8x4_F64F64F64F64_TN::fma(total[k], odd[k], even[k] + odd[k], 1.0, 0.0, 0.0);
+    } else {
+#pragma unroll
+      for (int distance = N / 2; distance > 0; distance /= 2) {
+#pragma unroll
+        for (int k = 0; k < Sums; ++k) total[k] += __shfl_xor_sync(0xffffffffu, total[k], distance);
+      }
+    }
+  }
+
+  /* shared.total[] <- the same, visible to all threads */
+  __device__ __forceinline__ static void block(const double sum[], Shared &shared)
+  {
+    double total[rows];
+
+    fold(sum, shared, total);
+    if (threadIdx.x == 0) {
+#pragma unroll
+      for (int k = 0; k < K; ++k) shared.total[k] = total[k];
+    }
     __syncthreads();
   }
 
@@ -91,25 +109,5 @@ struct GridReduce {
       block(s, shared);
     }
     return threadIdx.x == 0;
-  }
-
-private:
-  /* sum[k * sum_stride] <- sum of the N numbers of row k. A warp together; rows beyond K are zero in the operand, and not read */
-  template <int N>
-  __device__ static void foldRows(const double *row, int stride, int lane, double *sum, int sum_stride)
-  {
-    const int k = lane / 4, column = lane % 4;
-    double    d0 = 0.0, d1 = 0.0;
-
-    for (int j = 0; j < N; j += 4) SM80_8x8x4_F64F64F64F64_TN::fma(d0, d1, k < K ? row[k * stride + j + column] : 0.0, 1.0, d0, d1);
-    if (k < K && column == 0) sum[k * sum_stride] = d0;
-  }
-
-  /* Lane 0 of every N lanes: their sum */
-  template <int N>
-  __device__ static double foldLanes(double s)
-  {
-    for (int distance = N / 2; distance > 0; distance /= 2) s += __shfl_down_sync(0xffffffffu, s, distance, N);
-    return s;
   }
 };

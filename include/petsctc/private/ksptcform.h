@@ -10,8 +10,8 @@
    row, of the slice's row l / lanes.
 
    The columns of a block's rows that are not among these rows are its ghosts, in ascending order ghost[block_ghost[k]] .. ghost[block_ghost[k + 1] - 1]. A block numbers what it multiplies by: its n rows
-   0 .. n - 1, its ghosts from n on. That number is `column`, of 16 bits. column and value of a place without entry are KSPTC_NO_COLUMN and 0: it is never multiplied, so an Inf in x stays with the rows that
-   have the entry.
+   0 .. n - 1, its g ghosts from n on, and n + g is a zero. That number is `column`, of 16 bits. A place without entry has the value 0 and the column of the zero: what it adds is 0, so that no place needs a
+   test, and an Inf in x stays with the rows that have the entry.
 */
 #pragma once
 
@@ -24,8 +24,7 @@ enum {
   KSPTC_BLOCKS     = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
   KSPTC_LANES      = 32,
   KSPTC_LANE_SHARE = 8, /* nonzeros of a row that one lane takes, in the mean at most */
-  KSPTC_VECTORS    = 8, /* of a solver that a block may hold, at most */
-  KSPTC_NO_COLUMN  = UINT16_MAX
+  KSPTC_VECTORS    = 8  /* of a solver that a block may hold, at most */
 };
 
 /* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts */
@@ -57,10 +56,10 @@ typedef struct {
   size_t       shared[KSPTC_VECTORS + 1]; /* bytes that a block holds at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
 } KSPTCForm;
 
-/* values, columns, vectors, ghosts, starts of slices, in this order */
+/* values, columns, vectors and the zero, ghosts, starts of slices, in this order */
 static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
-  return (size_t)places * (sizeof(PetscScalar) + sizeof(uint16_t)) + (size_t)(rows * vectors.rows + ghosts * vectors.ghosts) * sizeof(PetscScalar) + (size_t)(ghosts + slices + 1) * sizeof(int32_t);
+  return (size_t)places * (sizeof(PetscScalar) + sizeof(uint16_t)) + (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + 1) * sizeof(PetscScalar) + (size_t)(ghosts + slices + 1) * sizeof(int32_t);
 }
 
 /* As how many nonzeros a row counts */
@@ -109,7 +108,7 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
   for (int k = 0; k < form->blocks; k++) {
     const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k];
 
-    if (rows + ghosts > KSPTC_NO_COLUMN) *fits = PETSC_FALSE;
+    if (rows + ghosts > UINT16_MAX) *fits = PETSC_FALSE;
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
       const KSPTCVectors vectors = {v, form->vectors.ghosts};
       const size_t       bytes   = KSPTCBytesOfBlock(block_start[k + 1] - block_start[k], rows, ghosts, block_slice[k + 1] - block_slice[k], vectors);

@@ -4,10 +4,10 @@
    Method   A block has its rows of the resident form (ksptcform.h) and the vectors of these rows in shared memory for the whole call, and beside them what it needs of its ghosts, the other blocks' rows
             that its own have columns of. A product reads shared memory alone. To every row that may be a ghost belongs one number an iteration, or two, that its block publishes; the others fetch it while they
             wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
-            A warp takes KSPTC_SLICES slices at a time, and KSPTC_BATCH slots of each.
-            Thread 0 of every block derives the scalars from sums of the same bits, by the functions of the steps: all leave the loop together.
-   Layout   shared memory of a block: values, columns, vectors of the rows, vectors of the ghosts, ghosts, starts of slices; ksptcform.h. A vector's element is that of the row, or ghost, by its number within the
-            block. A vector of rows that is to be multiplied by has the ghosts' elements behind it. published: PetscTCTagged [m] each
+            Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; what the other threads need of them is in KSPTCTold. All blocks leave the
+            loop together.
+   Layout   shared memory of a block: values, columns, vectors of the rows and of the ghosts, a zero, ghosts, starts of slices; ksptcform.h. A vector's element is that of the row, or ghost, by its number within the
+            block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each
    Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory
    References
             CUDA C++ Programming Guide, cooperative groups (grids whose blocks all run at once)
@@ -18,12 +18,11 @@
 #include <petsctc/private/ksptcresident.h>
 #include <petsctc/private/sum_barrier.cuh>
 
-constexpr int KSPTC_WARPS  = KSPTC_THREADS / KSPTC_LANES;
-constexpr int KSPTC_SLICES = 2; /* of a warp at a time, KSPTC_BATCH slots of each in flight */
-constexpr int KSPTC_BATCH  = 8;
-constexpr int KSPTC_FETCH  = 4; /* ghosts of a thread in flight */
+constexpr int KSPTC_WARPS = KSPTC_THREADS / KSPTC_LANES;
+constexpr int KSPTC_BATCH = 4; /* slots of a slice in flight */
+constexpr int KSPTC_FETCH = 4; /* ghosts of a thread in flight */
 
-static_assert((KSPTC_WARPS & (KSPTC_WARPS - 1)) == 0 && KSPTC_WARPS >= 4, "the warps' sums are folded by halves, or in fours");
+static_assert((KSPTC_WARPS & (KSPTC_WARPS - 1)) == 0 && KSPTC_WARPS <= KSPTC_LANES, "the warps' sums are folded by halves, by one warp");
 
 /* What a kernel is told */
 template <class Scalars, class Vectors>
@@ -60,7 +59,7 @@ struct KSPTCShare {
     value  = memory;
     column = (uint16_t *)(value + places);
     vector = (double *)(column + places);
-    ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts);
+    ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts + 1);
     start  = ghost + ghosts;
   }
   /* Calls at(number, row in the matrix) for the block's rows, and for its ghosts */
@@ -114,73 +113,78 @@ __device__ __forceinline__ double KSPTCCombine(double y, double z, double c)
   return fma(c, z, y);
 }
 
-/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts */
+/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero */
 template <class Finish>
 __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, lanes = A.lanes, shift = __ffs(lanes) - 1; /* division by lanes */
+  const int zero = own.rows + own.ghosts;
 
-  for (int s = warp; s < own.slices; s += KSPTC_SLICES * KSPTC_WARPS) {
-    int    place[KSPTC_SLICES], end[KSPTC_SLICES], slots = 0;
-    double sum[KSPTC_SLICES];
+  for (int s = warp; s < own.slices; s += KSPTC_WARPS) {
+    const int end = own.start[s + 1], row = (KSPTC_LANES * s + lane) >> shift;
+    double    sum = 0.0;
 
-#pragma unroll
-    for (int q = 0; q < KSPTC_SLICES; q++) {
-      const int  slice = s + q * KSPTC_WARPS;
-      const bool is    = slice < own.slices;
-
-      place[q] = is ? own.start[slice] + lane : 0;
-      end[q]   = is ? own.start[slice + 1] : 0;
-      sum[q]   = 0.0;
-      slots    = max(slots, (end[q] - place[q] + lane) / KSPTC_LANES);
-    }
-    for (int t = 0; t < slots; t += KSPTC_BATCH) {
-      int column[KSPTC_SLICES][KSPTC_BATCH];
+    for (int place = own.start[s] + lane; place < end; place += KSPTC_LANES * KSPTC_BATCH) {
+      int    column[KSPTC_BATCH];
+      double value[KSPTC_BATCH];
 
 #pragma unroll
-      for (int q = 0; q < KSPTC_SLICES; q++) {
-#pragma unroll
-        for (int k = 0; k < KSPTC_BATCH; k++) column[q][k] = place[q] + KSPTC_LANES * k < end[q] ? own.column[place[q] + KSPTC_LANES * k] : KSPTC_NO_COLUMN;
+      for (int k = 0; k < KSPTC_BATCH; k++) {
+        const bool is = place + KSPTC_LANES * k < end;
+
+        column[k] = is ? own.column[place + KSPTC_LANES * k] : zero;
+        value[k]  = is ? own.value[place + KSPTC_LANES * k] : 0.0;
       }
 #pragma unroll
-      for (int q = 0; q < KSPTC_SLICES; q++) {
-#pragma unroll
-        for (int k = 0; k < KSPTC_BATCH; k++) {
-          if (column[q][k] != KSPTC_NO_COLUMN) sum[q] = fma(own.value[place[q] + KSPTC_LANES * k], u[column[q][k]], sum[q]);
-        }
-        place[q] += KSPTC_LANES * KSPTC_BATCH;
-      }
+      for (int k = 0; k < KSPTC_BATCH; k++) sum = fma(value[k], u[column[k]], sum);
     }
-#pragma unroll
-    for (int q = 0; q < KSPTC_SLICES; q++) {
-      const int row = (KSPTC_LANES * (s + q * KSPTC_WARPS) + lane) >> shift;
-
-      for (int distance = 1; distance < lanes; distance *= 2) sum[q] += __shfl_xor_sync(0xffffffffu, sum[q], distance);
-      if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum[q]);
-    }
+    for (int distance = 1; distance < lanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+    if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum);
   }
 }
 
-/* to[g] <- what has been published of the block's ghost g for this tag, by all warps but the first; to[] is there after the barrier. False: given up */
-__device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published, const KSPTCShare &own, double *to, uint64_t tag, const PetscTCPatience &patience, PetscInt it)
+/* to[g] <- what has been published of the block's ghost g for this tag, by `threads` threads of whole warps, of which this is one; to[] is there after the barrier. False: given up */
+__device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published, const KSPTCShare &own, double *to, uint64_t tag, int thread, int threads, const PetscTCPatience &patience, PetscInt it)
 {
-  constexpr int stride = KSPTC_THREADS - KSPTC_LANES;
+  const int lane = threadIdx.x % KSPTC_LANES;
 
-  for (int g = (int)threadIdx.x - KSPTC_LANES; g < own.ghosts; g += KSPTC_FETCH * stride) {
-    double number[KSPTC_FETCH];
-    int    row[KSPTC_FETCH];
+  for (int of_warp = thread - lane; of_warp < own.ghosts; of_warp += KSPTC_FETCH * threads) {
+    const int g = of_warp + lane;
+    double    number[KSPTC_FETCH];
+    int       row[KSPTC_FETCH];
 
 #pragma unroll
-    for (int n = 0; n < KSPTC_FETCH; n++) row[n] = g + n * stride < own.ghosts ? own.ghost[g + n * stride] : -1;
+    for (int n = 0; n < KSPTC_FETCH; n++) row[n] = g + n * threads < own.ghosts ? own.ghost[g + n * threads] : -1;
     if (!PetscTCFetchAll<KSPTC_FETCH>(
           published, [&](int n) { return row[n]; }, number, tag, patience, (int)it))
       return false;
 #pragma unroll
     for (int n = 0; n < KSPTC_FETCH; n++) {
-      if (row[n] >= 0) to[g + n * stride] = number[n];
+      if (row[n] >= 0) to[g + n * threads] = number[n];
     }
   }
   return true;
+}
+
+/* What all threads need of the scalars: whether the solve has stopped, and two factors */
+struct KSPTCTold {
+  double stop, one, other;
+
+  /* By warp 0 */
+  __device__ __forceinline__ void tell(double stopped, double first, double second = 0.0)
+  {
+    if (threadIdx.x % KSPTC_LANES) return;
+    stop  = stopped;
+    one   = first;
+    other = second;
+  }
+};
+
+/* The record of iteration `it`, by warp 0 */
+template <class Problem, class Scalars>
+__device__ __forceinline__ void KSPTCRecord(const Problem &P, PetscInt it, const Scalars &s)
+{
+  if (blockIdx.x == 0 && threadIdx.x == 0) P.records[it % PETSCTC_RECORDS] = s;
 }
 
 /* The records of iterations first + 1 .. it, by one block */

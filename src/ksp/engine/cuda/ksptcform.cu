@@ -156,13 +156,14 @@ __global__ void __launch_bounds__(THREADS) ColumnsKernel(const __grid_constant__
 {
   ForPlaces(form, i, [&](int32_t block, int32_t place, PetscInt entry) {
     const int32_t column = entry < 0 ? 0 : (int32_t)__ldg(j + entry), first = __ldg(form.block_row + block), rows = __ldg(form.block_row + block + 1) - first;
-    int32_t       number = KSPTC_NO_COLUMN;
+    const int32_t ghosts = __ldg(form.block_ghost + block);
+    int32_t       number = rows + __ldg(form.block_ghost + block + 1) - ghosts;
 
     if (entry >= 0 && !IsGhost(form, block, column)) number = column - first;
     else if (entry >= 0) {
       const size_t word = (size_t)table.words * block + column / 32;
 
-      number = rows + table.before[word] + __popc(table.bits[word] & ((1u << column % 32) - 1)) - __ldg(form.block_ghost + block);
+      number = rows + table.before[word] + __popc(table.bits[word] & ((1u << column % 32) - 1)) - ghosts;
     }
     form.column[place] = (uint16_t)number;
   });

@@ -134,7 +134,7 @@ static PetscErrorCode NumberColumns(const PetscInt i[], const PetscInt j[], KSPT
   ForAllPlaces(form, i, [&](int k, int32_t place, PetscInt entry) {
     const int32_t first = form->block_row[k], end = form->block_row[k + 1], *ghosts = form->ghost + form->block_ghost[k];
 
-    if (entry < 0) form->column[place] = KSPTC_NO_COLUMN;
+    if (entry < 0) form->column[place] = (uint16_t)(end - first + form->block_ghost[k + 1] - form->block_ghost[k]);
     else if (j[entry] >= first && j[entry] < end) form->column[place] = (uint16_t)(j[entry] - first);
     else form->column[place] = (uint16_t)(end - first + (std::lower_bound(ghosts, (const int32_t *)form->ghost + form->block_ghost[k + 1], (int32_t)j[entry]) - ghosts));
   });
@@ -195,7 +195,7 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, co
   for (int32_t place = A->start[slice]; place < A->start[slice + 1]; place++) {
     const int32_t column = A->column[place];
 
-    if (column != KSPTC_NO_COLUMN) sum[(place - A->start[slice]) % KSPTC_LANES] += A->value[place] * x[column < own ? A->block_row[k] + column : ghost[column - own]];
+    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += A->value[place] * x[column < own ? A->block_row[k] + column : ghost[column - own]];
   }
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];

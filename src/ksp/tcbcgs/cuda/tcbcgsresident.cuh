@@ -57,7 +57,7 @@ struct Share : KSPTCShare {
     t  = v + rows;
     d  = t + rows;
     u  = scaled ? d + rows : d;
-    gr = u + rows + ghosts;
+    gr = u + rows + ghosts + 1;
     gp = gr + ghosts;
     gv = gp + ghosts;
   }
@@ -89,6 +89,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
     own.v[k]  = P.v.v[row];
     if constexpr (side != NOWHERE) own.d[k] = P.v.diagonal[row];
   });
+  if (threadIdx.x == 0) own.u[own.rows + own.ghosts] = 0.0;
   own.forGhosts([&](int g, int row) {
     own.gr[g] = P.v.r[row];
     own.gp[g] = P.v.p[row];
@@ -96,14 +97,14 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
   });
 }
 
-__device__ __forceinline__ void Store(const Problem &P, const Share &own, const TCBCGSScalars &s)
+__device__ __forceinline__ void Store(const Problem &P, const Share &own, const KSPTCTold &told)
 {
   own.forRows([&](int k, int row) {
     P.v.x[row] = own.x[k];
     P.v.r[row] = own.r[k];
     P.v.p[row] = own.p[k];
     P.v.v[row] = own.v[k];
-    if (s.stop == PETSCTC_STOP_D2_ZERO) P.v.s[row] = own.s(k, s.alpha);
+    if (told.stop == PETSCTC_STOP_D2_ZERO) P.v.s[row] = own.s(k, told.one);
   });
 }
 
@@ -140,9 +141,9 @@ __device__ __forceinline__ double First(const Problem &P, const Share &own, uint
   KSPTCMult(P.A, own, own.u, [&](int k, double sum) {
     const double v = Scaled<side == LEFT>(sum, own.d, k);
 
-    PetscTCPublish(P.published + own.first + k, v, tag);
     own.v[k] = v;
     d1       = fma(v, own.rp[k], d1);
+    PetscTCPublish(P.published + own.first + k, v, tag);
   });
   return d1;
 }
@@ -164,25 +165,26 @@ __device__ __forceinline__ void Second(const Problem &P, const Share &own, doubl
 __device__ __forceinline__ void Update(const Problem &P, const Share &own, double alpha, double omega, uint64_t tag, double sum[])
 {
   own.forRows([&](int k, int row) {
-    const double s = own.s(k, alpha), r = fma(-omega, own.t[k], s);
+    const double s = own.s(k, alpha), r = fma(-omega, own.t[k], s), x = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
 
-    PetscTCPublish(P.published + P.A.m + row, r, tag);
-    own.x[k] = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
-    own.r[k] = r;
     sum[0]   = fma(r, r, sum[0]);
     sum[1]   = fma(r, own.rp[k], sum[1]);
+    own.x[k] = x;
+    own.r[k] = r;
+    PetscTCPublish(P.published + P.A.m + row, r, tag);
   });
 }
 
 /* Sums, test and record of iteration `it` */
 __device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
 {
-  __shared__ TCBCGSScalars unread;
-  TCBCGSUpdate             step = {};
+  TCBCGSScalars left; /* nobody's: the record is the scalars as they are then */
+  TCBCGSUpdate  step = {};
 
   step.test   = KSPTCTestAt(P.chunk, it);
-  step.record = blockIdx.x == 0 ? &P.records[it % PETSCTC_RECORDS] : &unread;
+  step.record = &left;
   step.end(s, sum);
+  KSPTCRecord(P, it, s);
 }
 
 template <bool tensor, Side side>
@@ -197,48 +199,58 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ TCBCGSScalars               s;
+  __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   const Share                            own(P.A, side != NOWHERE, memory);
   const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCBCGSScalars                          s       = *P.scalars; /* kept by warp 0 */
   PetscInt                               it      = P.chunk.first;
-  const auto                             nothing = [](uint64_t) { return true; };
-  const auto                             fetch_v = [&](uint64_t t) { return KSPTCFetchGhosts(P.published, own, own.gv, t, barrier.patience(), it + 1); };
-  const auto                             fetch_r = [&](uint64_t t) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gr, t, barrier.patience(), it); };
+  const auto                             nothing = [](uint64_t, int, int) { return true; };
+  const auto                             fetch_v = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
+  const auto                             fetch_r = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gr, t, thread, threads, barrier.patience(), it); };
+  const double                           none    = 0.0;
   bool                                   alive;
 
-  if (P.scalars->stop != 0.0) return; /* all blocks: nobody writes the scalars then */
-  if (threadIdx.x == 0) s = *P.scalars;
+  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   Load<side>(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
-  const double none = 0.0;
-  alive             = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) { TCBCGSDirection{}.begin(s); });
+  alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
+    TCBCGSDirection{}.begin(s);
+    told.tell(s.stop, s.omegaold, s.beta);
+  });
 
-  while (alive && it < P.chunk.last) {
+  while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double t[SUMS] = {}, r[SUMS] = {};
 
-    Direct<side>(P, own, s.omegaold, s.beta);
+    Direct<side>(P, own, told.one, told.other);
     __syncthreads();
     const double d1 = First<side>(P, own, barrier.next());
 
-    alive = barrier.template sum<One, 1>(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) { TCBCGSEndBreakdown(s, total[0]); });
-    if (!alive || s.stop != 0.0) break;
-    Half<side>(P, own, s.alpha);
+    alive = barrier.template sum<One, 1>(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) {
+      TCBCGSEndBreakdown(s, total[0]);
+      told.tell(s.stop, s.alpha);
+    });
+    if (!alive || told.stop != 0.0) break;
+    Half<side>(P, own, told.one);
+    const double alpha = told.one;
     __syncthreads();
-    Second<side>(P, own, s.alpha, t);
-    alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) { TCBCGSEndStabilize(s, total); });
-    if (!alive || s.stop != 0.0) break;
-    Update(P, own, s.alpha, s.omega, barrier.next(), r);
+    Second<side>(P, own, alpha, t);
+    alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) {
+      TCBCGSEndStabilize(s, total);
+      told.tell(s.stop, s.alpha, s.omega);
+    });
+    if (!alive || told.stop != 0.0) break;
+    Update(P, own, told.one, told.other, barrier.next(), r);
     ++it;
     alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
       End(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) TCBCGSDirection{}.begin(s);
+      told.tell(s.stop, s.omegaold, s.beta);
     });
-    if (s.stop != 0.0) break;
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
   if (!alive) return;
-  Store(P, own, s);
+  Store(P, own, told);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
   if (threadIdx.x == 0) *P.scalars = s;

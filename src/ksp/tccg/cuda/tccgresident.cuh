@@ -43,7 +43,7 @@ struct Share : KSPTCShare {
     d = w + rows;
     z = scaled ? d + rows : r;
     p = scaled ? z + rows : d;
-    y = p + rows + ghosts;
+    y = p + rows + ghosts + 1;
   }
 };
 
@@ -63,6 +63,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
       own.z[k] = P.v.z[row];
     }
   });
+  if (threadIdx.x == 0) own.p[own.rows + own.ghosts] = 0.0;
   own.forGhosts([&](int g, int row) {
     own.p[own.rows + g] = first ? 0.0 : P.v.p[row];
     own.y[g]            = P.v.z[row];
@@ -103,10 +104,9 @@ template <bool scaled>
 __device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, uint64_t tag, double sum[])
 {
   own.forRows([&](int k, int row) {
-    const double r = fma(-a, own.w[k], own.r[k]), z = scaled ? r * own.d[k] : r;
+    const double x = fma(a, own.p[k], own.x[k]), r = fma(-a, own.w[k], own.r[k]), z = scaled ? r * own.d[k] : r;
 
-    PetscTCPublish(P.published + row, z, tag);
-    own.x[k] = fma(a, own.p[k], own.x[k]);
+    own.x[k] = x;
     own.r[k] = r;
     sum[0]   = fma(r, r, sum[0]);
     if constexpr (scaled) {
@@ -114,6 +114,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
       sum[1]   = fma(z, r, sum[1]);
       sum[2]   = fma(z, z, sum[2]);
     }
+    PetscTCPublish(P.published + row, z, tag);
   });
 }
 
@@ -135,24 +136,23 @@ __device__ __forceinline__ void Curve(TCCGScalars &s, bool first, const double p
 template <bool scaled>
 __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
-  __shared__ TCCGScalars unread;
-  const PetscTCTest      test   = KSPTCTestAt(P.chunk, it);
-  TCCGScalars           *record = blockIdx.x == 0 ? &P.records[it % PETSCTC_RECORDS] : &unread;
+  TCCGScalars left; /* nobody's: the record is the scalars as they are then */
 
   if constexpr (scaled) {
     TCCGUpdateScaled step = {};
 
-    step.test   = test;
-    step.record = record;
+    step.test   = KSPTCTestAt(P.chunk, it);
+    step.record = &left;
     step.end(s, sum);
   } else {
     TCCGUpdate step = {};
 
     step.identity = true;
-    step.test     = test;
-    step.record   = record;
+    step.test     = KSPTCTestAt(P.chunk, it);
+    step.record   = &left;
     step.end(s, sum);
   }
+  KSPTCRecord(P, it, s);
 }
 
 template <bool tensor, bool scaled>
@@ -167,37 +167,44 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ TCCGScalars                 s;
+  __shared__ KSPTCTold                   told; /* b, or a */
   const Share                            own(P.A, scaled, memory);
   const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCCGScalars                            s       = *P.scalars; /* kept by warp 0 */
   PetscInt                               it      = P.chunk.first;
-  const auto                             nothing = [](uint64_t) { return true; };
-  const auto                             fetch   = [&](uint64_t t) { return KSPTCFetchGhosts(P.published, own, own.y, t, barrier.patience(), it); };
+  const auto                             nothing = [](uint64_t, int, int) { return true; };
+  const auto                             fetch   = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.y, t, thread, threads, barrier.patience(), it); };
+  const double                           none    = 0.0;
   bool                                   alive;
 
-  if (P.scalars->stop != 0.0) return; /* all blocks: nobody writes the scalars then */
-  if (threadIdx.x == 0) s = *P.scalars;
+  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   Load<scaled>(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
-  const double none = 0.0;
-  alive             = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) { Begin(s, it == 0); });
-  const bool began  = s.stop == 0.0;
+  alive            = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
+    Begin(s, it == 0);
+    told.tell(s.stop, s.b);
+  });
+  const bool began = told.stop == 0.0;
 
-  while (alive && s.stop == 0.0 && it < P.chunk.last) {
+  while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double sum[SUMS] = {};
 
-    Direct(own, s.b);
+    Direct(own, told.one);
     __syncthreads();
     const double pw = Multiply(P, own);
 
-    alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) { Curve(s, it == 0, total); });
-    if (!alive || s.stop != 0.0) break;
-    Update<scaled>(P, own, s.a, barrier.next(), sum);
+    alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) {
+      Curve(s, it == 0, total);
+      told.tell(s.stop, s.a);
+    });
+    if (!alive || told.stop != 0.0) break;
+    Update<scaled>(P, own, told.one, barrier.next(), sum);
     ++it;
     alive = barrier.template sum<Many, (scaled ? SUMS : 1)>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
       End<scaled>(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
+      told.tell(s.stop, s.b);
     });
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
