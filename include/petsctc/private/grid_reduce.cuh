@@ -51,7 +51,7 @@ struct GridReduce {
     if (warp != 0) return;
 #pragma unroll
     for (int k = 0; k < K; ++k) total[k] = lane < warps ? shared.warp[k][lane] : 0.0;
-    foldWarp<warps>(total);
+    foldWarp<(warps <= 8 ? 8 : warps <= 16 ? 16 : 32)>(total);
   }
 
   /* total[k] <- its sum over the first N lanes, a power of two; the others have 0. To all lanes; on CUDA cores to the first N */

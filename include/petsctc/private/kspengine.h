@@ -82,6 +82,7 @@ struct _n_KSPTC {
   PetscInt      n;
   PetscInt      lead;      /* iterations that may begin ahead: 0 where that is not legal */
   PetscInt      begun;     /* iterations */
+  PetscInt      awaited;   /* of these, so many are known to be over */
   PetscBool     unsettled; /* a solve that began iterations ahead has not been waited for */
 };
 

@@ -69,7 +69,9 @@ static inline PetscErrorCode KSPTCAwaitMark(M *m, PetscInt it, PetscInt marked)
 
   PetscFunctionBegin;
   if (m->lead) {
-    PetscCall((*m->steps->await)(m->w, (int)(marked % PETSCTC_RECORDS)));
+    if (marked > m->awaited) PetscCall((*m->steps->await)(m->w, (int)(marked % PETSCTC_RECORDS)));
+    m->awaited = PetscMax(m->awaited, marked);
+    if (m->awaited == m->begun) m->unsettled = PETSC_FALSE;
     m->s    = m->w->records[it % PETSCTC_RECORDS];
     written = (PetscBool)((PetscTCStop)m->s.stop != PETSCTC_STOP_UNWRITTEN);
     if (written && m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(m->s)));
@@ -183,7 +185,8 @@ static inline PetscErrorCode KSPTCCheckAgrees(KSP ksp, const M *m, PetscInt it)
 template <class M>
 static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
 {
-  const KSPTCBackend b = m->backend;
+  const KSPTCBackend b   = m->backend;
+  const PetscBool    cut = (PetscBool)(m->unsettled && m->w->record); /* an error has cut an iteration off before its mark */
 
   PetscFunctionBegin;
   if (m->unsettled) PetscCall((*m->steps->await)(m->w, (int)(m->begun % PETSCTC_RECORDS))); /* iterations in vain must not take the scalars of this solve for theirs */
@@ -197,9 +200,9 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   }
   PetscCall(VecGetLocalSize(ksp->vec_sol, &m->n));
   m->w->record = NULL; /* of a solve that ended with an error */
-  m->begun     = 0;
+  m->begun = m->awaited = 0;
   PetscCall(KSPTCResetScalars(m));
-  if (m->unsettled) PetscCall(KSPTCReadScalars(m)); /* what an error has cut off, before any mark, must not leave a record later */
+  if (cut) PetscCall(KSPTCReadScalars(m)); /* it must not leave a record later */
   m->unsettled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

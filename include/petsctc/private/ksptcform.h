@@ -20,11 +20,11 @@
 #include <stdint.h>
 
 enum {
-  KSPTC_THREADS    = 512, /* of a block: 4, 8, 16 or 32 warps. To be tuned: it decides how many blocks few rows get, so both twins know it */
-  KSPTC_BLOCKS     = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
-  KSPTC_LANES      = 32,
-  KSPTC_LANE_SHARE = 8, /* nonzeros of a row that one lane takes, in the mean at most */
-  KSPTC_VECTORS    = 8  /* of a solver that a block may hold, at most */
+  KSPTC_SLICES_LEAST = 16,  /* slices of a block, where there are fewer than for all blocks */
+  KSPTC_BLOCKS       = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
+  KSPTC_LANES        = 32,
+  KSPTC_LANE_SHARE   = 8, /* nonzeros of a row that one lane takes, in the mean at most */
+  KSPTC_VECTORS      = 8  /* of a solver that a block may hold, at most */
 };
 
 /* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts */
@@ -96,7 +96,7 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
   while (form->lanes < KSPTC_LANES && nnz > (PetscCount)KSPTC_LANE_SHARE * form->lanes * m) form->lanes *= 2;
   bytes        = (PetscCount)KSPTCBytesOfBlock(nnz, m, 0, 0, vectors);
   warps        = ((PetscCount)m * form->lanes - 1) / KSPTC_LANES + 1;
-  blocks       = PetscMax((warps - 1) / (KSPTC_THREADS / KSPTC_LANES) + 1, (bytes - 1) / wanted_bytes + 1);
+  blocks       = PetscMax((warps - 1) / KSPTC_SLICES_LEAST + 1, (bytes - 1) / wanted_bytes + 1);
   form->blocks = (int32_t)PetscMin(blocks, (PetscCount)chip->blocks);
   if (form->blocks && (size_t)bytes / form->blocks > chip->shared) form->blocks = 0;
 }

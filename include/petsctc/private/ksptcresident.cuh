@@ -18,11 +18,12 @@
 #include <petsctc/private/ksptcresident.h>
 #include <petsctc/private/sum_barrier.cuh>
 
-constexpr int KSPTC_WARPS = KSPTC_THREADS / KSPTC_LANES;
-constexpr int KSPTC_BATCH = 4; /* slots of a slice in flight */
-constexpr int KSPTC_FETCH = 4; /* ghosts of a thread in flight */
+constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to keep registers in memory */
+constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
+constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
+constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
 
-static_assert((KSPTC_WARPS & (KSPTC_WARPS - 1)) == 0 && KSPTC_WARPS <= KSPTC_LANES, "the warps' sums are folded by halves, by one warp");
+static_assert(KSPTC_WARPS <= KSPTC_LANES, "one warp folds the sums of all");
 
 /* What a kernel is told */
 template <class Scalars, class Vectors>
@@ -62,15 +63,17 @@ struct KSPTCShare {
     ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts + 1);
     start  = ghost + ghosts;
   }
-  /* Calls at(number, row in the matrix) for the block's rows, and for its ghosts */
+  /* Calls at(number, row in the matrix) for the block's rows, and for its ghosts. Loops are not unrolled: few threads go round twice, and an iteration's code should stay in the instruction cache */
   template <class At>
   __device__ __forceinline__ void forRows(At at) const
   {
+#pragma unroll 1
     for (int k = threadIdx.x; k < rows; k += KSPTC_THREADS) at(k, first + k);
   }
   template <class At>
   __device__ __forceinline__ void forGhosts(At at) const
   {
+#pragma unroll 1
     for (int g = threadIdx.x; g < ghosts; g += KSPTC_THREADS) at(g, ghost[g]);
   }
 };
@@ -120,10 +123,12 @@ __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, lanes = A.lanes, shift = __ffs(lanes) - 1; /* division by lanes */
   const int zero = own.rows + own.ghosts;
 
+#pragma unroll 1
   for (int s = warp; s < own.slices; s += KSPTC_WARPS) {
     const int end = own.start[s + 1], row = (KSPTC_LANES * s + lane) >> shift;
     double    sum = 0.0;
 
+#pragma unroll 1
     for (int place = own.start[s] + lane; place < end; place += KSPTC_LANES * KSPTC_BATCH) {
       int    column[KSPTC_BATCH];
       double value[KSPTC_BATCH];
@@ -148,6 +153,7 @@ __device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published,
 {
   const int lane = threadIdx.x % KSPTC_LANES;
 
+#pragma unroll 1
   for (int of_warp = thread - lane; of_warp < own.ghosts; of_warp += KSPTC_FETCH * threads) {
     const int g = of_warp + lane;
     double    number[KSPTC_FETCH];
