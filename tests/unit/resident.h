@@ -67,18 +67,25 @@ inline Csr Dominant(Csr A, bool symmetric)
   return A;
 }
 
-/* Few blocks and all of them; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; rows without entries; the least matrix */
+/* For tools that make a program slow */
+inline bool SmallSystems()
+{
+  return getenv("PETSCTC_TEST_SHORT") != nullptr;
+}
+
+/* Few blocks and all of them; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; rows without entries; the least matrix. */
 inline std::vector<System> MakeSystems(bool symmetric)
 {
+  const bool          small = SmallSystems();
   std::vector<System> all;
   const auto          add = [&](const char *name, const Csr &A) { all.push_back({name, Dominant(A, symmetric)}); };
 
   add("7-point", SevenPoint(12));
-  add("7-point, all blocks", SevenPoint(43));
-  add("27-point", TwentySevenPoint(9));
-  add("diagonal, all blocks", FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }));
+  add("7-point, all blocks", SevenPoint(small ? 13 : 43));
+  add("27-point", TwentySevenPoint(small ? 5 : 9));
+  if (!small) add("diagonal, all blocks", FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }));
   add("dense 100", FromColumns(100, [](PetscInt) { return Range(0, 100); }));
-  add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
+  if (!small) add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
   add("arrow", FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : std::vector<PetscInt>{std::min(r, (PetscInt)3), std::max(r, (PetscInt)3)}; }));
   add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
   add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));
@@ -408,7 +415,7 @@ void ExpectStopsWhereTheTestSays(Backend backend, int least)
     ASSERT_EQ(tested.Record(its + 1).stop, PETSCTC_STOP_UNWRITTEN);
     stopped++;
   });
-  ASSERT_GE(stopped, least);
+  ASSERT_GE(stopped, SmallSystems() ? least / 2 : least);
 }
 
 /* A test that is not yet made ends nothing */

@@ -155,8 +155,8 @@ TEST_P(ResidentForm, TakesValuesAnew)
 
 TEST_P(ResidentForm, SaysWhatDoesNotFit)
 {
-  const Csr &A    = Systems(true)[1].A; /* 0.54 million nonzeros, 79,507 rows: 10 and 32 bytes, in single precision 6 and 16 */
-  KSPTCChip  chip = Chip(cuda);
+  const Csr A    = Dominant(SevenPoint(43), true); /* 0.54 million nonzeros, 79,507 rows: 10 and 32 bytes, in single precision 6 and 16 */
+  KSPTCChip chip = Chip(cuda);
 
   chip.shared = 40000; /* of each: too few for the mean block */
   ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits);
