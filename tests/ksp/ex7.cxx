@@ -368,6 +368,7 @@ static PetscErrorCode Series(KSPType type, Mat A, Vec b, PCType pctype, Vec d, P
   PetscCall(KSPSetType(ksp, type));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
+  PetscCall(KSPSetFromOptions(ksp)); /* not resident */
   PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 60));
   for (PetscInt k = 0; k < n; k++) {
     PetscCall(MatDiagonalSet(C, d, ADD_VALUES));

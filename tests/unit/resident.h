@@ -73,7 +73,8 @@ inline bool SmallSystems()
   return getenv("PETSCTC_TEST_SHORT") != nullptr;
 }
 
-/* Few blocks and all of them; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; rows without entries; the least matrix. */
+/* Few blocks and all of them; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; blocks without rows and
+   more ghosts than are fetched at once; rows without entries; the least matrix */
 inline std::vector<System> MakeSystems(bool symmetric)
 {
   const bool          small = SmallSystems();
@@ -81,12 +82,19 @@ inline std::vector<System> MakeSystems(bool symmetric)
   const auto          add = [&](const char *name, const Csr &A) { all.push_back({name, Dominant(A, symmetric)}); };
 
   add("7-point", SevenPoint(12));
-  add("7-point, all blocks", SevenPoint(small ? 13 : 43));
+  add(small ? "7-point of odd size" : "7-point, all blocks", SevenPoint(small ? 13 : 43));
   add("27-point", TwentySevenPoint(small ? 5 : 9));
   if (!small) add("diagonal, all blocks", FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }));
   add("dense 100", FromColumns(100, [](PetscInt) { return Range(0, 100); }));
   if (!small) add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
   add("arrow", FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : std::vector<PetscInt>{std::min(r, (PetscInt)3), std::max(r, (PetscInt)3)}; }));
+  add("band and a dense row", FromColumns(3000, [](PetscInt r) {
+        std::vector<PetscInt> columns = r == 36 ? Range(0, 3000) : Range(std::max(r - 33, (PetscInt)0), std::min(r + 34, (PetscInt)3000));
+
+        if (r > 36 + 33) columns.insert(columns.begin(), 36);
+        if (r < 36 - 33) columns.push_back(36);
+        return columns;
+      }));
   add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
   add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));
   return all;

@@ -163,8 +163,47 @@ TEST_P(ResidentForm, SaysWhatDoesNotFit)
   chip.shared = KSPTCBytesOfBlock(A.i[A.m], A.m, 0, 0, four) / KSPTC_BLOCKS; /* the mean block, but not the largest: slices have places without entries */
   if (chip.blocks == KSPTC_BLOCKS) { ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits); }
   ASSERT_TRUE(OwnedForm(cuda, A, four, Chip(cuda)).fits);
+  if (!cuda) { /* 16 bits do not number the columns */
+    const Csr D = Dominant(FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }), true);
+
+    chip.blocks = 1;
+    ASSERT_FALSE(OwnedForm(cuda, D, four, {1, SIZE_MAX}).fits);
+    ASSERT_TRUE(OwnedForm(cuda, D, four, {2, SIZE_MAX}).fits);
+  }
   chip.blocks = 0;
   ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits);
+}
+
+/* The systems have what they are there for */
+TEST_P(ResidentForm, BlocksWithoutRowsAndManyGhosts)
+{
+  int empty = 0, most = 0;
+
+  for (const System &system : Systems(true)) {
+    const OwnedForm owned(cuda, system.A, four, Chip(cuda));
+    const auto      row = owned.Get(owned.form.block_row, owned.form.blocks + 1), ghost = owned.Get(owned.form.block_ghost, owned.form.blocks + 1);
+
+    for (int k = 0; k < owned.form.blocks; k++) {
+      empty += row[k] == row[k + 1];
+      most = std::max(most, ghost[k + 1] - ghost[k]);
+    }
+  }
+  ASSERT_GE(empty, 1);
+  ASSERT_GE(most, 2900);
+}
+
+TEST(ResidentWork, TellsWhoGaveUp)
+{
+  PetscTCLateBlock  late = {17, 4, 0};
+  KSPTCResidentWork work = {};
+
+  ASSERT_EQ(KSPTCResidentCheck(&work), PETSC_SUCCESS);
+  work.late = &late;
+  ASSERT_EQ(KSPTCResidentCheck(&work), PETSC_SUCCESS);
+  late.late = 1;
+  ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), PETSC_SUCCESS);
+  ASSERT_EQ(KSPTCResidentCheck(&work), PETSC_ERR_GPU);
+  ASSERT_EQ(PetscPopErrorHandler(), PETSC_SUCCESS);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ResidentForm, ::testing::Values(Backend::Host, Backend::Core), Name);

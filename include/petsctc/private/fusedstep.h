@@ -24,7 +24,7 @@
 
 template <class S, int Inputs, int Outputs, int Sums>
 struct PetscTCStep {
-  static_assert(Sums <= PETSCTC_MAX_DOTS, "more sums than an MMA tile has rows");
+  static_assert(Sums <= PETSCTC_MAX_DOTS, "more sums than a reduction has");
   using Scalars                       = S;
   static constexpr int  inputs        = Inputs;
   static constexpr int  outputs       = Outputs;

@@ -88,13 +88,15 @@ static inline PetscErrorCode KSPTCAwaitIteration(M *m, PetscInt it)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The next call of the resident solver: iterations m->begun + 1 .. last. Their records' places are free */
+/* The next call of the resident solver: iterations m->begun + 1 .. last. Their records' places are free. None follows it before KSPTCResidentBegun() */
 template <class M, class Scalars>
 static inline PetscErrorCode KSPTCResidentChunk(KSP ksp, M *m, PetscTCNorm norm, KSPTCChunk<Scalars> *chunk)
 {
   const PetscBool compared = (PetscBool)(ksp->converged == KSPConvergedDefault);
 
   PetscFunctionBegin;
+  m->unsettled         = PETSC_TRUE;
+  m->w->record         = m->w->records; /* some of them: should an error cut the call off */
   chunk->first         = m->begun;
   chunk->last          = PetscMax(m->begun + 1, PetscMin(m->begun + PETSCTC_MAX_CALL, ksp->max_it));
   chunk->computed_from = ksp->chknorm;
@@ -110,10 +112,11 @@ template <class M>
 static inline PetscErrorCode KSPTCResidentBegun(M *m, PetscInt last, PetscBool refused)
 {
   PetscFunctionBegin;
-  if (refused) PetscCall(KSPTCResidentRefused(m));
+  if (!refused) PetscCall(KSPTCIterationBegun(m, last));
   else {
-    m->unsettled = PETSC_TRUE;
-    PetscCall(KSPTCIterationBegun(m, last));
+    m->w->record = NULL;
+    m->unsettled = PETSC_FALSE;
+    PetscCall(KSPTCResidentRefused(m));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -186,10 +189,11 @@ template <class M>
 static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
 {
   const KSPTCBackend b   = m->backend;
-  const PetscBool    cut = (PetscBool)(m->unsettled && m->w->record); /* an error has cut an iteration off before its mark */
+  const PetscBool    cut = (PetscBool)(m->unsettled && m->w->record); /* an error has cut iterations off before their mark */
 
   PetscFunctionBegin;
   if (m->unsettled) PetscCall((*m->steps->await)(m->w, (int)(m->begun % PETSCTC_RECORDS))); /* iterations in vain must not take the scalars of this solve for theirs */
+  if (cut) PetscCall((*m->steps->read)(m->w, &m->s, m->stream));                            /* waits: what was cut off must not leave a record later */
   m->steps = M::table(b);
   m->w     = &m->work[b];
   if (!m->have[b]) {
@@ -202,7 +206,6 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   m->w->record = NULL; /* of a solve that ended with an error */
   m->begun = m->awaited = 0;
   PetscCall(KSPTCResetScalars(m));
-  if (cut) PetscCall(KSPTCReadScalars(m)); /* it must not leave a record later */
   m->unsettled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

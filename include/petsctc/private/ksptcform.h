@@ -38,7 +38,7 @@ typedef struct {
   size_t shared; /* bytes of a block */
 } KSPTCChip;
 
-PETSC_INTERN PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip); /* that of an H200, without limit to the bytes: the form can be made for every matrix. On a GPU it depends on the solver */
+PETSC_INTERN PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip); /* that of an H200, without limit to the bytes: the form can be made where 16 bits number a block's columns. On a GPU it depends on the solver */
 
 typedef struct {
   PetscBool    cuda; /* memory space of the arrays */

@@ -11,7 +11,8 @@
    Numbers  between blocks travel the same way, each in one access with the tag of the barrier that follows it: PetscTCPublish() by the block that has one, in the phase that ends with the barrier;
             PetscTCFetch...() by those that need it, while they wait for the sums. They need no fence: a tag is there with its number or not at all. Where one number is, the next may be stored
             as soon as a barrier behind the fetches is over.
-   Order    Of other memory nothing is said but this: what is written after the barrier is computed from the sums, and so comes after what they were computed from was read.
+   Order    Of other memory nothing is said but this: what is written after the barrier is computed from the sums, and so comes after what they were computed from was read: a value that decides a branch, or
+            that shared memory holds, has been read. The memory model would ask for a release and an acquire; the machine has the value before it goes on.
    Errors   Who waits longer than the bound says so and gives up: an error for the host, not a GPU that hangs. The others then give up too, for want of the block's next record.
    Layout   record[((tag % 2) * K + k) * B + block], K the most sums of a barrier, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
    Memory   16 K bytes a block written, by each block read, in L2: 132 blocks, K = 3: 6 kB written, 836 kB read in a look of all blocks

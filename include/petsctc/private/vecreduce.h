@@ -7,7 +7,7 @@
 #include <petsctc/private/petsctcimpl.h>
 
 enum {
-  PETSCTC_MAX_DOTS   = 8,  /* dot products of one reduction: the rows of an MMA tile */
+  PETSCTC_MAX_DOTS   = 8,  /* dot products of one reduction */
   PETSCTC_MAX_BLOCKS = 528 /* thread blocks of one reduction: 4 for each of the 132 multiprocessors of an H100. A constant, so that sums do not depend on the device */
 };
 

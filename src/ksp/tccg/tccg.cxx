@@ -459,7 +459,7 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are.
 
    With `-ksp_tccg_resident` matrix and vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` with its
-   CSR arrays on the device (`MatAIJTCSetKeepCSR()`) and without null space, up to about 1.8 million nonzeros, `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm
+   CSR arrays on the device (`MatAIJTCSetKeepCSR()`) and without null space, up to about 2 million nonzeros, `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm
    alone; otherwise the steps run and `-ksp_view` says why. Left open it is taken on a GPU wherever it can be. Iterates differ from those of the steps by rounding.
 
    Sums are added in a fixed order: two runs give the same bits.

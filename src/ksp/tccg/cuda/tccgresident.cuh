@@ -13,7 +13,7 @@
 
    Memory traffic
      A call: the form once, the vectors twice. An iteration: 16 bytes a row stored and 16 a ghost fetched, 7-point 43^3 1.3 MB and 2.7 MB, and 0.3 to 0.8 MB a look at the barrier's records, in L2; latencies
-     decide: a barrier is a fold of the block, a store and a load of L2, and a division, some 1.2 us; the rest 0.6 us.
+     decide: a barrier is a fold of the block, a store and a load of L2, and a division, 0.94 us by itself and some 1.6 us here (docs/performance.md).
 
    References
      M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
