@@ -67,6 +67,29 @@ inline Csr Dominant(Csr A, bool symmetric)
   return A;
 }
 
+/* A row and a column of small numbers across a band: the row is as much as several blocks have */
+inline Csr BandAndDenseRow(bool symmetric)
+{
+  static constexpr PetscInt n = 3000, row = 36, band = 33;
+  Csr                       A = Dominant(FromColumns(n,
+                                                     [](PetscInt r) {
+                                 std::vector<PetscInt> columns = r == row ? Range(0, n) : Range(std::max(r - band, (PetscInt)0), std::min(r + band + 1, n));
+
+                                 if (r > row + band) columns.insert(columns.begin(), row);
+                                 if (r < row - band) columns.push_back(row);
+                                 return columns;
+                               }),
+                                         symmetric);
+
+  for (PetscInt r = 0; r < n; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      if (r == row && A.j[k] == row) A.a[k] = 70.0;
+      else if (r == row || A.j[k] == row) A.a[k] /= 64.0;
+    }
+  }
+  return A;
+}
+
 /* For tools that make a program slow */
 inline bool SmallSystems()
 {
@@ -88,13 +111,7 @@ inline std::vector<System> MakeSystems(bool symmetric)
   add("dense 100", FromColumns(100, [](PetscInt) { return Range(0, 100); }));
   if (!small) add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
   add("arrow", FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : std::vector<PetscInt>{std::min(r, (PetscInt)3), std::max(r, (PetscInt)3)}; }));
-  add("band and a dense row", FromColumns(3000, [](PetscInt r) {
-        std::vector<PetscInt> columns = r == 36 ? Range(0, 3000) : Range(std::max(r - 33, (PetscInt)0), std::min(r + 34, (PetscInt)3000));
-
-        if (r > 36 + 33) columns.insert(columns.begin(), 36);
-        if (r < 36 - 33) columns.push_back(36);
-        return columns;
-      }));
+  all.push_back({"band and a dense row", BandAndDenseRow(symmetric)});
   add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
   add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));
   return all;
