@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests and measures PETSc-TC on a node with a GPU, from the bundle that scripts/bundle.sh packed.
-#   run-gpu-tests.sh [sanity|tests|harness|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match
+#   run-gpu-tests.sh [sanity|tests|harness|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match; PART=K/N: of the acceptance every Nth case
 # Each section takes less than 10 minutes, harness on a single GPU up to 15. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
 # section; the end of the output tells everything: what failed with its last lines, the table of times, the count.
 # Where there are several GPUs (of CUDA_VISIBLE_DEVICES, if it is set), tests are spread over them and the sanitizer's steps run side by side, one a GPU;
@@ -350,8 +350,8 @@ section_acceptance() {
   here=$bundle/acceptance
   plugin_options="-dll_append $PETSCTC_LIB -petsctc_summary"
   source "$here/gpu_ab.bash"
-  gpu_step "PETSc's GPU tests, aijtc against aijcusparse" 400 gpu_scripts --timeout 100 --keep-failures "$out/acceptance-scripts.tar.gz"
-  gpu_step "option sweep" 180 gpu_sweep "$here/sweep-gpu.txt" --timeout 60 --keep-failures "$out/acceptance-sweep.tar.gz"
+  gpu_step "PETSc's GPU tests, aijtc against aijcusparse" 400 gpu_scripts --part "${PART:-1/1}" --limit 330 --timeout 60 --keep-failures "$out/acceptance-scripts.tar.gz"
+  gpu_step "option sweep" 180 gpu_sweep "$here/sweep-gpu.txt" --part "${PART:-1/1}" --limit 130 --timeout 40 --keep-failures "$out/acceptance-sweep.tar.gz"
 }
 
 # --- bench: first petsctc-bench on what docs/performance.md reports; its numbers stay in $out/bench-*.json, all its tables in $out/bench.log, the table of times is printed

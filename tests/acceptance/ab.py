@@ -14,6 +14,8 @@ started by a case is one run, and the runs of both sides are compared in order:
 
 A case that did not run, or that fails on stock PETSc, proves nothing and counts as a failure unless --exceptions names it. --require names
 counters of the line that -petsctc_summary prints: a case without such a use of the plugin fails too ("group:" counters: at least one case must show it).
+
+Where time is short, --part K/N takes every Nth case, and --limit starts no program after so many seconds: what was not started is told, and is a failure.
 """
 
 import argparse
@@ -94,9 +96,17 @@ def run_folder(args, case, side):
     return os.path.join(args.work, side, case.name)
 
 
+def time_over(args):
+    return args.limit and time.time() - args.start > args.limit
+
+
 def run(args, case, side):
     folder = run_folder(args, case, side)
     os.makedirs(folder, exist_ok=True)
+    if time_over(args):
+        with open(os.path.join(folder, "harness.log"), "w") as log:
+            log.write(f"not started within {args.limit} s\n")
+        return
     env = dict(os.environ, AB_MPIEXEC=args.mpiexec, PETSCMPIEXEC=os.path.join(os.path.dirname(os.path.abspath(__file__)), "mpiexec_record"), PETSCDIFF="true")
     env.update(OMPI_MCA_hwloc_base_binding_policy="none", OMPI_MCA_rmaps_base_oversubscribe="1", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
     env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", PRTE_MCA_rmaps_default_mapping_policy=":oversubscribe", MPIEXEC_TIMEOUT=str(args.timeout))
@@ -211,7 +221,7 @@ def judge_with_retries(args, case):
     folders = {side: [run_folder(args, case, side)] for side in ("stock", "plugin")}
     result = judge(args, case, folders["stock"][0], folders["plugin"][0])
     for attempt in range(RETRIES):
-        if result[0] != "different":
+        if result[0] != "different" or time_over(args):
             break
         for side in folders:
             first = run_folder(args, case, side)
@@ -300,20 +310,26 @@ def main():
     p.add_argument("--mpiexec", default=os.environ.get("MPIEXEC", "mpiexec"))
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--timeout", type=int, default=120, help="seconds for one program")
+    p.add_argument("--limit", type=int, default=0, help="seconds after which no program is started; 0: none")
+    p.add_argument("--part", default="1/1", metavar="K/N", help="of the list, cases K, K + N, ..")
     args = p.parse_args()
     args.replace = [pair.split("=", 1) for pair in args.replace]
     args.tree, args.work, args.petsc = (os.path.abspath(d) for d in (args.tree, args.work, args.petsc))
 
-    start = time.time()
+    args.start = time.time()
+    first, step = (int(n) for n in args.part.split("/"))
+    if not 1 <= first <= step:
+        sys.exit(f"A/B {args.title}: --part {args.part} is no part")
     shutil.rmtree(args.work, ignore_errors=True)
     cases = [harness_case(args, s) for s in read_list(args.scripts)] if args.scripts else [command_case(args, s) for s in read_list(args.commands)]
     names = [c.name for c in cases]
     if not cases or len(set(names)) != len(names):
         sys.exit(f"A/B {args.title}: the list is empty or names a case twice")
+    cases = cases[first - 1 :: step]
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for job in [pool.submit(run, args, case, side) for case in cases for side in ("stock", "plugin")]:
             job.result()
-    sys.exit(1 if report(args, cases, time.time() - start) else 0)
+    sys.exit(1 if report(args, cases, time.time() - args.start) else 0)
 
 
 if __name__ == "__main__":
