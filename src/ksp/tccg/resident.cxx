@@ -13,8 +13,7 @@ const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS] = {
 
 static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
-  const PetscTCNorm       norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
-  const PetscInt          scaled  = cg->identity ? 0 : 1;
+  const PetscInt          scaled = cg->identity ? 0 : 1;
   const Vec               all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
   KSPTCResident          *state   = &cg->resident;
   PetscScalar            *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
@@ -22,7 +21,7 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   KSPTCChunk<TCCGScalars> chunk;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentChunk(ksp, cg, norms[ksp->normtype], &chunk));
+  PetscCall(KSPTCResidentChunk(ksp, cg, TCCGNormOfType(ksp->normtype), &chunk));
   PetscCall(KSPTCStepBegin(cg, scaled, 4, v, a));
   const TCCGVectors vectors = {array[1], array[2], array[3], scaled ? array[4] : array[2], array[0], array[4]};
 

@@ -267,8 +267,7 @@ static PetscErrorCode TCCGNext(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *fai
 /* The steps of iteration i+1 */
 static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
-  const PetscBool   first = i == 0 ? PETSC_TRUE : PETSC_FALSE, ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
-  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
+  const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE, ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
 
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
@@ -277,7 +276,7 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscCall(KSP_MatMult(ksp, cg->A, ksp->work[2], ksp->work[1]));
   PetscCall(TCCGCurvature(ksp, cg, first));
   if (ends_with_z && !cg->diagonal.d) PetscCall(TCCGUpdate(ksp, cg));
-  PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, norms[ksp->normtype]));
+  PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, TCCGNormOfType(ksp->normtype)));
   if (!ends_with_z) PetscCall(TCCGUpdate(ksp, cg));
   else PetscCall(cg->diagonal.d ? TCCGUpdateScaled(ksp, cg) : TCCGPrecondition(ksp, cg));
   PetscCall(KSPTCIterationBegun(cg, i + 1));

@@ -28,6 +28,14 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   PetscErrorCode (*get_obj)(KSP, PetscReal *);
 };
 
+/* Which sum the norm of this type is the root of */
+static inline PetscTCNorm TCCGNormOfType(KSPNormType type)
+{
+  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
+
+  return norms[type];
+}
+
 /* resident.cxx */
 extern const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS];
 

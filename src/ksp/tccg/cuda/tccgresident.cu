@@ -7,23 +7,26 @@ using namespace tccgresident;
 
 namespace
 {
-const void *const kernels[2][2] = {
-  {(const void *)ResidentKernel<false, false>, (const void *)ResidentKernel<true, false>},
-  {(const void *)ResidentKernel<false, true>,  (const void *)ResidentKernel<true, true> }
-}; /* [scaled][tensor] */
+const void *const kernels[] = {(const void *)ResidentKernel<false, false>, (const void *)ResidentKernel<true, false>, (const void *)ResidentKernel<false, true>, (const void *)ResidentKernel<true, true>};
+
+/* Of a preconditioner: the one that folds with shuffles, and behind it the one with the Tensor Core */
+const void *const *KernelsOf(bool scaled)
+{
+  return kernels + (scaled ? 2 : 0);
+}
 } // namespace
 
 PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels[0], 4, chip));
+  PetscCall(KSPTCChipOfKernels(kernels, 4, chip));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(kernels[scaled ? 1 : 0], 2, form, TCCGVectorsOfBlock(scaled).rows, 1, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled), 2, form, TCCGVectorsOfBlock(scaled).rows, 1, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -32,6 +35,6 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentRun(kernels[scaled][steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
