@@ -1,6 +1,7 @@
 /* What the tests of resident solvers share: systems, forms, solves, and what must hold for every method */
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <petsctc/private/ksptcresident.h>
 #include "layouts.h"
@@ -170,7 +171,7 @@ public:
       return values;
     }
 #endif
-    memcpy(values.data(), array, length * sizeof(T));
+    std::copy(array, array + length, values.begin()); /* a form without ghosts has no array of them */
     return values;
   }
 
