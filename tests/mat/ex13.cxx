@@ -760,25 +760,26 @@ int main(int argc, char **argv)
          nsize: {{1 2}}
          args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
       test:
-         suffix: cuda_tiles
-         requires: cuda
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern}} -mat_aijtc_form tile -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
-      test:
-         suffix: cuda_tiles_values
-         requires: cuda
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{value auto}} -mat_aijtc_form tile -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
-      test:
-         suffix: cuda_rows
-         requires: cuda
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off pattern}} -mat_aijtc_form row -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
-      test:
-         suffix: cuda_rows_values
-         requires: cuda
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{value auto}} -mat_aijtc_form row -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
-      test:
          suffix: cuda_freed
          requires: cuda
          nsize: {{1 2}}
          args: -mat_type aijtc -seed 7 -mat_aijtc_keep_csr false -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+
+   testset:
+      requires: cuda
+      args: -dll_append ${PETSCTC_LIB} -malloc_debug -malloc_dump -checkfunctionlist -mat_type aijtc -seed 5 -vec_type cuda -dense_type densecuda -use_gpu_aware_mpi 0
+      output_file: output/ex13.out
+      test:
+         suffix: cuda_tiles
+         args: -mat_aijtc_form tile -mat_aijtc_compress {{off pattern}}
+      test:
+         suffix: cuda_tiles_values
+         args: -mat_aijtc_form tile -mat_aijtc_compress {{value auto}}
+      test:
+         suffix: cuda_rows
+         args: -mat_aijtc_form row -mat_aijtc_compress {{off pattern}}
+      test:
+         suffix: cuda_rows_values
+         args: -mat_aijtc_form row -mat_aijtc_compress {{value auto}}
 
 TEST*/

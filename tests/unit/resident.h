@@ -441,7 +441,7 @@ void ExpectStopsWhereTheTestSays(Backend backend, int least)
     ASSERT_EQ(tested.Record(its + 1).stop, PETSCTC_STOP_UNWRITTEN);
     stopped++;
   });
-  ASSERT_GE(stopped, SmallSystems() ? least / 2 : least);
+  ASSERT_GE(stopped, least);
 }
 
 /* A test that is not yet made ends nothing */

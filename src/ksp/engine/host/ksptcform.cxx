@@ -11,6 +11,7 @@
 */
 #include <algorithm>
 #include <petsctc/private/ksptcform.h>
+#include <vector>
 
 PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip)
 {
@@ -91,54 +92,38 @@ static void ForAllPlaces(const KSPTCForm *form, const PetscInt i[], At at)
   }
 }
 
-/* Calls ghost(block, column) for the ghosts in their order; seen[]: m marks, all false before and after */
-template <class Ghost>
-static void ForAllGhosts(const KSPTCForm *form, const PetscInt i[], const PetscInt j[], bool seen[], Ghost ghost)
+/* block_ghost[], ghost[] */
+static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
 {
+  std::vector<int32_t> ghosts;
+
+  PetscFunctionBegin;
+  form->block_ghost[0] = 0;
   for (int k = 0; k < form->blocks; k++) {
     const int32_t first = form->block_row[k], end = form->block_row[k + 1];
 
-    for (PetscInt entry = i[first]; entry < i[end]; entry++) seen[j[entry]] = true;
-    for (int32_t column = 0; column < form->m; column++) {
-      if (seen[column] && (column < first || column >= end)) ghost(k, column);
-      seen[column] = false;
+    for (PetscInt entry = i[first]; entry < i[end]; entry++) {
+      if (j[entry] < first || j[entry] >= end) ghosts.push_back((int32_t)j[entry]);
     }
+    std::sort(ghosts.begin() + form->block_ghost[k], ghosts.end());
+    ghosts.erase(std::unique(ghosts.begin() + form->block_ghost[k], ghosts.end()), ghosts.end());
+    form->block_ghost[k + 1] = (int32_t)ghosts.size();
   }
-}
-
-static PetscErrorCode CountGhosts(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
-{
-  bool      *seen;
-  PetscCount ghosts = 0;
-
-  PetscFunctionBegin;
-  PetscCall(PetscCalloc1(form->m, &seen));
-  PetscCall(PetscArrayzero(form->block_ghost, form->blocks + 1));
-  ForAllGhosts(form, i, j, seen, [&](int block, int32_t) { form->block_ghost[block + 1] = (int32_t)++ghosts; });
-  for (int k = 0; k < form->blocks; k++) form->block_ghost[k + 1] = PetscMax(form->block_ghost[k], form->block_ghost[k + 1]);
-  PetscCall(PetscFree(seen));
-  form->ghosts = (int32_t)ghosts;
+  form->ghosts = (int32_t)ghosts.size();
+  PetscCall(PetscMalloc1(form->ghosts, &form->ghost));
+  std::copy(ghosts.begin(), ghosts.end(), form->ghost);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ghost[], column[] */
-static PetscErrorCode NumberColumns(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
+static void NumberColumns(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
 {
-  bool   *seen;
-  int32_t next = 0;
-
-  PetscFunctionBegin;
-  PetscCall(PetscCalloc1(form->m, &seen));
-  ForAllGhosts(form, i, j, seen, [&](int, int32_t column) { form->ghost[next++] = column; });
-  PetscCall(PetscFree(seen));
   ForAllPlaces(form, i, [&](int k, int32_t place, PetscInt entry) {
-    const int32_t first = form->block_row[k], end = form->block_row[k + 1], *ghosts = form->ghost + form->block_ghost[k];
+    const int32_t first = form->block_row[k], end = form->block_row[k + 1], *ghosts = form->ghost + form->block_ghost[k], *behind = form->ghost + form->block_ghost[k + 1];
 
-    if (entry < 0) form->column[place] = (uint16_t)(end - first + form->block_ghost[k + 1] - form->block_ghost[k]);
+    if (entry < 0) form->column[place] = (uint16_t)(end - first + (behind - ghosts));
     else if (j[entry] >= first && j[entry] < end) form->column[place] = (uint16_t)(j[entry] - first);
-    else form->column[place] = (uint16_t)(end - first + (std::lower_bound(ghosts, (const int32_t *)form->ghost + form->block_ghost[k + 1], (int32_t)j[entry]) - ghosts));
+    else form->column[place] = (uint16_t)(end - first + (std::lower_bound(ghosts, behind, (int32_t)j[entry]) - ghosts));
   });
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PETSC_UNUSED PetscTCStream stream)
@@ -160,13 +145,12 @@ static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const Petsc
   KSPTCFormCountSlices(form->block_row, form->block_slice, form);
   PetscCall(PetscMalloc1(form->slices + 1, &form->start));
   PetscCall(CountPlaces(i, form, block_start));
-  PetscCall(CountGhosts(i, j, form));
+  PetscCall(FindGhosts(i, j, form));
   KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
   if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc1(form->ghosts, &form->ghost));
   PetscCall(PetscMalloc1(form->places, &form->column));
   PetscCall(PetscMalloc1(form->places, &form->value));
-  PetscCall(NumberColumns(i, j, form));
+  NumberColumns(i, j, form);
   PetscCall(KSPTCFormFill_Host(i, a, form, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
