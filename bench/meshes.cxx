@@ -49,6 +49,18 @@ void Thin(std::vector<Edge> &edges, size_t count)
   std::sort(edges.begin(), edges.end());
 }
 
+constexpr int REACH = 2;
+
+/* The node whose place in the cube is up to `reach` from that of u in each direction, chosen by hash */
+PetscInt NodeNear(PetscInt u, PetscInt side, uint64_t hash, int reach)
+{
+  const int64_t place[3] = {u % side, u / side % side, u / side / side}, choices = 2 * reach + 1;
+  int64_t       v = 0;
+
+  for (int d = 2; d >= 0; d--) v = side * v + PetscMin(PetscMax(place[d] + (int64_t)(hash >> (16 * d) & 0xffff) % choices - reach, 0), (int64_t)side - 1);
+  return (PetscInt)v;
+}
+
 /* Edges of a cube of `side`^3 nodes, the first n of them; about `count` */
 std::vector<Edge> MeshEdges(PetscInt n, PetscInt side, size_t count)
 {
@@ -88,13 +100,13 @@ std::vector<Edge> MeshEdges(PetscInt n, PetscInt side, size_t count)
   }
   SortUnique(edges);
   Thin(edges, count);
-  /* Then pairs near each other, as long as edges are missing */
+  /* Moved edges may coincide with others. Then pairs of nodes at most REACH apart in each direction, as long as edges are missing: a mesh has no long edges */
   for (int round = 0; edges.size() < count && round < 50; round++) {
     for (size_t k = 0, missing = count - edges.size(); k < missing; k++) {
       const uint64_t h = Hash((uint64_t)(round + 1) << 40 | k);
-      const PetscInt u = (PetscInt)(h % (uint64_t)n), v = (PetscInt)((u + 1 + Hash(h) % (uint64_t)PetscMin(2 * side * side, n - 1)) % n);
+      const PetscInt u = (PetscInt)(h % (uint64_t)n), v = NodeNear(u, side, Hash(h), REACH);
 
-      if (u != v) edges.push_back(MakeEdge(u, v));
+      if (v < n && u != v) edges.push_back(MakeEdge(u, v));
     }
     SortUnique(edges);
   }

@@ -120,6 +120,8 @@ typedef struct {
   PetscCount bytes_read;                                                               /* of bytes, what a product reads: all but the row offsets kept for new values */
   PetscReal  bytes_per_nonzero;                                                        /* bytes_read / entries */
   PetscInt   long_row, short_row, sort_window, rows_per_lane, tile_groups, block_size; /* what was set or chosen; MPI type: for the diagonal block */
+  PetscInt   gather_slices;                                                            /* slices of a block whose entries of x are gathered together, 0: none */
+  PetscCount gathered_columns;                                                         /* of all blocks together: what a product reads of x */
   PetscBool  common_offsets;                                                           /* do rows share their offsets, as on grids? By that what is not set was chosen; MPI type: likewise */
   PetscInt   builds;                                                                   /* how often the layout was built */
   PetscInt   refreshes;                                                                /* how often only its values were stored again */
@@ -142,6 +144,8 @@ PETSC_EXTERN PetscErrorCode MatAIJTCSetCompress(Mat, MatAIJTCCompressType);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetCompress(Mat, MatAIJTCCompressType *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetRowGroups(Mat, PetscInt, PetscInt);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetRowGroups(Mat, PetscInt *, PetscInt *);
+PETSC_EXTERN PetscErrorCode MatAIJTCSetGather(Mat, PetscInt);
+PETSC_EXTERN PetscErrorCode MatAIJTCGetGather(Mat, PetscInt *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetKeepCSR(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetKeepCSR(Mat, PetscBool *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetRowClasses(Mat, PetscInt, PetscInt, PetscInt);

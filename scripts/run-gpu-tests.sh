@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests and measures PETSc-TC on a node with a GPU, from the bundle that scripts/bundle.sh packed.
 #   run-gpu-tests.sh [sanity|tests|harness|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match; PART=K/N: of the acceptance every Nth case
-# Each section takes less than 10 minutes, harness on a single GPU up to 15. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
+# Each section takes less than 10 minutes, harness on a single GPU without MPS up to 15. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
 # section; the end of the output tells everything: what failed with its last lines, the table of times, the count.
 # Where there are several GPUs (of CUDA_VISIBLE_DEVICES, if it is set), tests are spread over them and the sanitizer's steps run side by side, one a GPU;
 # the benchmarks are alone on the first one.
@@ -9,7 +9,8 @@ set -uo pipefail
 bundle=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${OUT:-./results}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/petsctc.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+mps=
+trap '[ -z "$mps" ] || end_mps; rm -rf "$work"' EXIT
 mkdir -p "$out"
 unset PETSC_ARCH DATAFILESPATH
 export PETSC_OPTIONS="-use_gpu_aware_mpi 0" # Open MPI of the distributions is not GPU-aware, and PETSc refuses to start a GPU with it otherwise
@@ -39,6 +40,23 @@ jobs=$(least "$cores" 16)
 harness_jobs=$(least "$cores" $((4 * gpus)))
 acceptance_jobs=$jobs
 [ "$gpus" -le 1 ] || acceptance_jobs=$(least "$cores" $((6 * gpus)))
+
+# Where many processes share a GPU, NVIDIA's Multi-Process Service lets their kernels run side by side instead of by turns: PETSc's tests take a tenth of the time. A server of our own, ended with the section;
+# without the service things go on as they are
+start_mps() {
+  [ $gpu = 1 ] && [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && command -v nvidia-cuda-mps-control >/dev/null || return 0
+  mkdir -p "$work/mps"
+  CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps nvidia-cuda-mps-control -d >/dev/null 2>&1 || return 0
+  mps=$work/mps
+  export CUDA_MPS_PIPE_DIRECTORY=$mps
+  harness_jobs=$cores acceptance_jobs=$cores
+}
+end_mps() {
+  [ -n "$mps" ] || return 0
+  echo quit | nvidia-cuda-mps-control >/dev/null 2>&1
+  unset CUDA_MPS_PIPE_DIRECTORY
+  mps=
+}
 
 # Each call of mpiexec sees one GPU, by turns: as many as this file is long
 mpiexec=mpiexec
@@ -302,9 +320,11 @@ section_tests() {
 # --- harness: with the Tensor Core, then on CUDA cores the scripts that do not try both
 section_harness() {
   local both
+  start_mps
   both=$(cd "$bundle/harness" && grep -l 'mat_aijtc_mma' $(grep '_cuda' scripts.txt) </dev/null | paste -sd'|')
   gpu_step "GPU tests, Tensor Core" 560 harness_scripts 540 "$harness_jobs" '_cuda'
   PETSC_OPTIONS="$PETSC_OPTIONS -mat_aijtc_mma core -options_left 0" gpu_step "GPU tests, CUDA cores" 300 harness_scripts 280 "$harness_jobs" '_cuda' "${both:+$both|}ex9_cuda" # ex9 tests the default of that option
+  end_mps
 }
 
 # --- sanitizer
@@ -350,8 +370,10 @@ section_acceptance() {
   here=$bundle/acceptance
   plugin_options="-dll_append $PETSCTC_LIB -petsctc_summary"
   source "$here/gpu_ab.bash"
+  start_mps
   gpu_step "PETSc's GPU tests, aijtc against aijcusparse" 400 gpu_scripts --part "${PART:-1/1}" --limit 330 --timeout 60 --keep-failures "$out/acceptance-scripts.tar.gz"
   gpu_step "option sweep" 180 gpu_sweep "$here/sweep-gpu.txt" --part "${PART:-1/1}" --limit 130 --timeout 40 --keep-failures "$out/acceptance-sweep.tar.gz"
+  end_mps
 }
 
 # --- bench: first petsctc-bench on what docs/performance.md reports; its numbers stay in $out/bench-*.json, all its tables in $out/bench.log, the table of times is printed

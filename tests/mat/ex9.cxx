@@ -17,11 +17,15 @@ static PetscInt Three(PetscInt, PetscInt)
 {
   return 3;
 }
+static PetscInt Seven(PetscInt, PetscInt)
+{
+  return 7;
+}
 static PetscInt None(PetscInt, PetscInt)
 {
   return 0;
 }
-static const Pattern pattern = {"pattern", M, 400, Width}, square = {"square", M, M, Width}, banded = {"banded", M, 400, Three}, empty = {"empty", M, M, None};
+static const Pattern pattern = {"pattern", M, 400, Width}, square = {"square", M, M, Width}, banded = {"banded", M, 400, Three}, mesh = {"mesh", M, M, Seven}, empty = {"empty", M, M, None};
 
 /* ---- information */
 
@@ -174,6 +178,7 @@ static PetscErrorCode TestSettings(void)
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "no such compression", MatAIJTCSetCompress(A, (MatAIJTCCompressType)7));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "3 rows to a lane", MatAIJTCSetRowGroups(A, 3, 1));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "2 groups of tiles", MatAIJTCSetRowGroups(A, 1, 2));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "blocks of -3 slices", MatAIJTCSetGather(A, -3));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "negative tolerance", MatAIJTCSetCheck(A, PETSC_TRUE, -1.0));
   PetscCall(CheckSettings(A, 30, 1, 4, MAT_AIJTC_MMA_CORE, "after errors"));
   PetscCall(CheckMult(A, R, "after errors"));
@@ -361,6 +366,86 @@ static PetscErrorCode CheckMultTranspose(Mat A, Mat R, const char what[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What was set, and what the layout has after a product; columns: in its lists, PETSC_DECIDE if any number will do */
+static PetscErrorCode CheckGather(Mat A, Mat R, PetscInt set, PetscInt slices, PetscCount columns, const char what[])
+{
+  PetscInt     n;
+  MatAIJTCInfo info;
+  char         text[128];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatAIJTCGetGather(A, &n));
+  PetscCall(Check((PetscBool)(n == set), "%s: set to %" PetscInt_FMT ", not %" PetscInt_FMT, what, n, set));
+  PetscCall(CheckMult(A, R, what));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)(info.gather_slices == slices && (info.gathered_columns > 0) == (slices > 0) && (columns == PETSC_DECIDE || info.gathered_columns == columns)), "%s: blocks of %" PetscInt_FMT " slices, %" PetscCount_FMT " columns", what,
+                  info.gather_slices, info.gathered_columns));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "    gathered: blocks of %" PetscInt_FMT " slices, %" PetscCount_FMT " columns in their lists\n", info.gather_slices, info.gathered_columns));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, slices ? text : "gathered:", slices ? PETSC_TRUE : PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Asked for, and done where the matrix allows */
+static PetscErrorCode TestGather(void)
+{
+  Mat          A, R, B;
+  Vec          x, y, z;
+  MatAIJTCInfo info;
+  PetscBool    same;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFromPattern(&mesh, NULL, &A));
+  PetscCall(MatFromPattern(&mesh, MATAIJ, &R));
+  PetscCall(MatVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecFill(x, 1));
+  PetscCall(CheckGather(A, R, PETSC_DECIDE, 0, 0, "by default, few rows"));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatAIJTCSetGather(A, 4));
+  PetscCall(CheckGather(A, R, 4, 4, M, "one block of all rows"));
+  PetscCall(MatMult(A, x, z));
+  PetscCall(VecEqual(y, z, &same));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)(same || info.cuda), "gathered: another product"));
+  PetscCall(Check((PetscBool)(info.slices_row == 4 && info.slices_consecutive == 0 && info.bytes_read == info.bytes - (M + 1) * (PetscCount)sizeof(PetscInt)), "gathered: slices and bytes"));
+  PetscCall(CheckMultTranspose(A, R, "gathered, transpose"));
+  PetscCall(MatScale(A, 2.0));
+  PetscCall(MatScale(R, 2.0));
+  PetscCall(CheckGather(A, R, 4, 4, M, "other values"));
+  PetscCall(CheckCounts(A, 2, 1, PETSC_FALSE, "gathered"));
+  PetscCall(MatAIJTCSetGather(A, 4)); /* as it is */
+  PetscCall(CheckGather(A, R, 4, 4, M, "set again"));
+  PetscCall(CheckCounts(A, 2, 1, PETSC_FALSE, "set again"));
+  PetscCall(MatAIJTCSetRowGroups(A, 2, PETSC_DECIDE));
+  PetscCall(CheckGather(A, R, 4, 0, 0, "two rows a lane"));
+  PetscCall(MatAIJTCSetRowGroups(A, PETSC_DECIDE, PETSC_DECIDE));
+  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_TILE));
+  PetscCall(CheckGather(A, R, 4, 0, 0, "tiles"));
+  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_AUTO));
+  PetscCall(PetscOptionsInsertString(NULL, "-four_mat_aijtc_gather_slices 3"));
+  PetscCall(MatSetOptionsPrefix(A, "four_"));
+  PetscCall(MatSetFromOptions(A));
+  PetscCall(CheckGather(A, R, 3, 3, PETSC_DECIDE, "by option"));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+  PetscCall(CheckGather(B, R, 3, 3, PETSC_DECIDE, "duplicate"));
+  PetscCall(MatAIJTCSetGather(A, 0));
+  PetscCall(CheckGather(A, R, 0, 0, 0, "never"));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(MatFromPattern(&pattern, NULL, &A));
+  PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
+  PetscCall(MatAIJTCSetGather(A, 8));
+  PetscCall(CheckGather(A, R, 8, 0, 0, "not square"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(CheckReport("gathered layouts"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The device arrays come and go, the products stay */
 static PetscErrorCode TestKeepCSR(void)
 {
@@ -402,7 +487,8 @@ static PetscErrorCode TestKeepCSR(void)
 /* Wrong values on the command line, and a backend that is not there */
 static PetscErrorCode TestWrongOptions(void)
 {
-  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3", "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2", "-bad_mat_aijtc_sort_window -5", "-bad_mat_aijtc_rows_per_lane 8", "-bad_mat_aijtc_tile_groups 2"};
+  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3",    "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2", "-bad_mat_aijtc_sort_window -5", "-bad_mat_aijtc_rows_per_lane 8", "-bad_mat_aijtc_tile_groups 2",
+                               "-bad_mat_aijtc_gather_slices -7"};
   Mat               A;
   PetscBool         cuda;
 
@@ -414,7 +500,8 @@ static PetscErrorCode TestWrongOptions(void)
     CheckError(PETSC_ERR_ARG_OUTOFRANGE, options, MatSetFromOptions(A));
     PetscCall(CheckSettings(A, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, MAT_AIJTC_MMA_TENSOR, options));
     PetscCall(MatDestroy(&A));
-    for (const char *name : {"-bad_mat_aijtc_short_row", "-bad_mat_aijtc_long_row", "-bad_mat_aijtc_sort_window", "-bad_mat_aijtc_rows_per_lane", "-bad_mat_aijtc_tile_groups"}) PetscCall(PetscOptionsClearValue(NULL, name));
+    for (const char *name : {"-bad_mat_aijtc_short_row", "-bad_mat_aijtc_long_row", "-bad_mat_aijtc_sort_window", "-bad_mat_aijtc_rows_per_lane", "-bad_mat_aijtc_tile_groups", "-bad_mat_aijtc_gather_slices"})
+      PetscCall(PetscOptionsClearValue(NULL, name));
   }
   PetscCall(PetscTCDeviceUsable(PETSC_COMM_WORLD, &cuda));
   for (const char *backend : {"cuda", "host", "auto"}) {
@@ -446,6 +533,8 @@ static PetscErrorCode TestOtherType(void)
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetMMA", MatAIJTCGetMMA(A, &mma));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetRowClasses", MatAIJTCSetRowClasses(A, 256, 4, 8192));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetRowClasses", MatAIJTCGetRowClasses(A, &n, &n, &n));
+    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetGather", MatAIJTCSetGather(A, 8));
+    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetGather", MatAIJTCGetGather(A, &n));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetCheck", MatAIJTCSetCheck(A, PETSC_TRUE, PETSC_DEFAULT));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetInfo", MatAIJTCGetInfo(A, &info));
     PetscCall(MatDestroy(&A));
@@ -559,6 +648,7 @@ int main(int argc, char **argv)
   PetscCall(TestSettings());
   PetscCall(TestForms());
   PetscCall(TestCompress());
+  PetscCall(TestGather());
   PetscCall(TestVaryingValues());
   PetscCall(TestKeepCSR());
   PetscCall(TestWrongOptions());

@@ -234,6 +234,11 @@ inline void ExpectSameLayout(const AIJTCLayout &e, const AIJTCLayout &c)
   ASSERT_NO_FATAL_FAILURE(ExpectSameArray("start", e.start, c.start, e.m + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSameArray("rid", e.rid, c.rid, e.nrid));
   ASSERT_NO_FATAL_FAILURE(ExpectSameArray("long_piece", e.long_piece, c.long_piece, e.nlong + 1));
+  ASSERT_EQ(e.nblocks, c.nblocks);
+  ASSERT_EQ(e.nlist, c.nlist);
+  ASSERT_EQ(e.longest_list, c.longest_list);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameArray("list_start", e.list_start, c.list_start, e.nblocks + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameArray("list", e.list, c.list, e.nlist));
   ASSERT_EQ(e.ndict, c.ndict);
   ASSERT_NO_FATAL_FAILURE(ExpectSameArray("dict", e.dict, c.dict, AIJTC_MAX_DICT));
   ASSERT_EQ(e.slice == nullptr, c.slice == nullptr);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <ostream>
 #include <random>
 #include <string>
@@ -285,6 +286,49 @@ inline Csr WithDuplicates(Csr A)
   return A;
 }
 
+/* Rows and columns numbered anew, at random: neighbours in the graph share columns, neighbours in number do not. Columns ascend unless unsorted */
+inline Csr Renumbered(const Csr &A, bool unsorted = false)
+{
+  std::mt19937          random(20261124);
+  std::vector<PetscInt> number(A.m), old(A.m);
+  Csr                   B;
+
+  B.m = B.n = A.m; /* square */
+  std::iota(number.begin(), number.end(), 0);
+  std::shuffle(number.begin(), number.end(), random);
+  for (PetscInt r = 0; r < A.m; r++) old[number[r]] = r;
+  for (PetscInt r : old) {
+    const auto first = B.j.size();
+
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) B.j.push_back(number[A.j[e]]);
+    if (unsorted) std::shuffle(B.j.begin() + first, B.j.end(), random);
+    else std::sort(B.j.begin() + first, B.j.end());
+    B.i.push_back((PetscInt)B.j.size());
+  }
+  SetValues(B, ValueKind::Random);
+  return B;
+}
+
+/* Every n-th row without entries, but others have its column; every (n + 1)-th with its diagonal entry alone, and no other has its column */
+inline Csr WithIsolatedRows(const Csr &A, PetscInt n)
+{
+  Csr B;
+
+  B.m = A.m;
+  B.n = A.n;
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) {
+      const PetscInt c = A.j[e];
+
+      if (c == r && r % (n + 1) == n) B.j.push_back(c);
+      else if (c % (n + 1) != n && r % (n + 1) != n && r % n != n - 1) B.j.push_back(c);
+    }
+    B.i.push_back((PetscInt)B.j.size());
+  }
+  SetValues(B, ValueKind::Random);
+  return B;
+}
+
 struct Pattern {
   std::string          name;
   std::function<Csr()> make;
@@ -315,6 +359,18 @@ inline std::vector<Pattern> NearlyFullPatterns()
     {"nearly_full_unsorted",   [] { return FromLengths(70000, RandomLengths(260, 15, 16, 19), true); }},
     {"nearly_full_long_rows",  [] { return FromLengths(700, RandomLengths(100, 90, 96, 20)); }},
     {"nearly_full_pieces",     [] { return FromLengths(90000, RandomLengths(5, 2010, 2048, 22)); }},
+  };
+}
+
+/* As of unstructured meshes: gathered where that is asked for */
+inline std::vector<Pattern> MeshPatterns()
+{
+  return {
+    {"mesh",                   [] { return Renumbered(SevenPoint(13)); }},
+    {"mesh_one_way",           [] { return Renumbered(Thinned(TwentySevenPoint(11), 3)); }},
+    {"mesh_isolated_rows",     [] { return WithIsolatedRows(Renumbered(SevenPoint(12)), 7); }},
+    {"mesh_unsorted",          [] { return WithDuplicates(Renumbered(TwentySevenPoint(10), true)); }},
+    {"mesh_three_dof",         [] { return Blocks(Renumbered(SevenPoint(9)), 3); }},
   };
 }
 
@@ -363,11 +419,12 @@ inline std::vector<Pattern> Patterns()
   };
 
   for (const Pattern &pattern : NearlyFullPatterns()) all.push_back(pattern);
+  for (const Pattern &pattern : MeshPatterns()) all.push_back(pattern);
   return all;
 }
 /* clang-format on */
 
-/* Every combination of groups, tiles and thresholds, for each compression; bs is that of the matrix, to be filled in, where it is PETSC_DECIDE.
+/* Every combination of groups, tiles and thresholds, for each compression, and some gathered; their number has no common divisor with that of compressions or kinds of values. bs is that of the matrix, to be filled in, where it is PETSC_DECIDE.
    With PETSCTC_TEST_SHORT in the environment every fifth, for tools that make a program slow: all groups, tiles and thresholds still occur */
 inline std::vector<AIJTCParams> ParamsToTry()
 {
@@ -382,14 +439,16 @@ inline std::vector<AIJTCParams> ParamsToTry()
 
   for (const auto &limit : limits) {
     for (PetscInt rrows : {1, 2, 4}) {
-      for (PetscInt rtile : {1, 4}) all.push_back({limit[0], limit[1], window[all.size() % 4], rrows, rtile, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096});
+      for (PetscInt rtile : {1, 4}) all.push_back({limit[0], limit[1], window[all.size() % 4], rrows, rtile, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});
     }
   }
-  all.push_back({0, 0, 33, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096});            /* long rows only */
-  all.push_back({PETSC_INT_MAX, 0, 0, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}); /* tiles only */
-  all.push_back({256, 40, 100, 2, 4, 2, AIJTC_COMPRESS_BOTH, 4096});                   /* blocks where there may be none */
-  all.push_back({256, 40, 100, 4, 1, 5, AIJTC_COMPRESS_BOTH, 4096});
-  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH, 4096});
+  all.push_back({0, 0, 33, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});            /* long rows only */
+  all.push_back({PETSC_INT_MAX, 0, 0, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}); /* tiles only */
+  all.push_back({256, 40, 100, 2, 4, 2, AIJTC_COMPRESS_BOTH, 4096, 8});                   /* blocks where there may be none; not gathered */
+  all.push_back({256, 40, 100, 4, 1, 5, AIJTC_COMPRESS_BOTH, 4096, 0});
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH, 4096, 0});
+  all.push_back({1024, 128, 8192, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 2}); /* gathered where the matrix allows */
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8});
   const char *few = getenv("PETSCTC_TEST_SHORT");
 
   if (!few || !*few) return all;
@@ -418,5 +477,5 @@ inline AIJTCParams WithBlockSize(AIJTCParams params, const Csr &A)
 inline std::string Describe(const AIJTCParams &params)
 {
   return "long above " + std::to_string(params.long_min) + ", short up to " + std::to_string(params.short_max) + ", window " + std::to_string(params.window) + ", row groups " + std::to_string(params.rrows) + ", tiles " +
-         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress) + ", dictionary from " + std::to_string(params.dict_min);
+         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress) + ", dictionary from " + std::to_string(params.dict_min) + ", gathered by " + std::to_string(params.gather);
 }

@@ -5,7 +5,7 @@ namespace
 {
 AIJTCParams Resolved(const Csr &A, AIJTCCompress compress)
 {
-  AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress, 4096};
+  AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress, 4096, PETSC_DECIDE};
   PetscInt    bs = 1, longest = 0;
   PetscBool   common = PETSC_TRUE;
 
@@ -37,6 +37,9 @@ const std::vector<Pattern> large = {
   {"unsorted",           [] { return FromLengths(200000, RandomLengths(100000, 0, 30, 32), true); }},
   {"power_law",          [] { return FromLengths(100000, PowerLawLengths(200000, 100000, 33)); }   },
   {"all_medium",         [] { return FromLengths(40000, RandomLengths(10000, 150, 250, 34)); }     },
+  {"mesh",               [] { return Renumbered(SevenPoint(40)); }                                 },
+  {"mesh_one_way",       [] { return Renumbered(Thinned(TwentySevenPoint(34), 3)); }               },
+  {"mesh_isolated_rows", [] { return WithIsolatedRows(Renumbered(SevenPoint(36), true), 7); }      },
   {"some_groups_listed",
    [] {
      std::vector<PetscInt> lengths(150000, 5);
@@ -45,6 +48,21 @@ const std::vector<Pattern> large = {
      return FromLengths(150000, lengths);
    }                                                                                               },
 };
+
+/* What the tests below rely on where there is a device: that the rule takes these for meshes, and gives up where columns lie anywhere */
+TEST(BuildGathers, MeshesAndNotColumnsAnywhere)
+{
+  for (const Pattern &pattern : large) {
+    const Csr         A      = pattern.make();
+    const AIJTCParams params = Resolved(A, AIJTC_COMPRESS_BOTH);
+    const bool        mesh   = pattern.name.rfind("mesh", 0) == 0;
+    const OwnedLayout host(Made::OnHost, A, params);
+
+    if (mesh) { EXPECT_GT(params.gather, 0) << pattern.name; }
+    if (pattern.name == "unstructured") { EXPECT_GT(params.gather, 0); }
+    EXPECT_EQ(host.layout.params.gather, mesh ? params.gather : 0) << pattern.name;
+  }
+}
 
 class Build : public ::testing::TestWithParam<Pattern> {
 protected:

@@ -51,6 +51,7 @@ struct Slice {
   std::vector<PetscInt> row; /* by place, -1: none */
   const uint8_t        *slots, *masks, *deltas, *values;
   PetscCount            pattern_bytes, value_bytes, used;
+  std::vector<PetscInt> list; /* gathered: the columns of the slice's block */
 
   Slice(const AIJTCLayout &layout, PetscInt number) : L(layout), s(layout.slice[number])
   {
@@ -76,6 +77,18 @@ struct Slice {
     values        = L.value + (PetscCount)AIJTC_UNIT * s.value;
     value_bytes   = s.values * ValueSize();
     value_bytes   = (value_bytes + 31) / 32 * 32;
+    if (Gathered()) list.assign(L.list + L.list_start[number / L.params.gather], L.list + L.list_start[number / L.params.gather + 1]);
+  }
+
+  bool Gathered() const { return L.params.gather > 0; }
+  /* Of the column in the list of a gathered layout, else the column */
+  int64_t  ColumnPlace(PetscInt column) const { return Gathered() ? std::lower_bound(list.begin(), list.end(), column) - list.begin() : column; }
+  PetscInt ColumnAt(int64_t place) const
+  {
+    if (!Gathered()) return (PetscInt)place;
+    EXPECT_GE(place, 0);
+    EXPECT_LT(place, (int64_t)list.size());
+    return place >= 0 && place < (int64_t)list.size() ? list[place] : -1;
   }
 
   PetscCount  Lanes() const { return 32 * (PetscCount)R; }
@@ -86,7 +99,7 @@ struct Slice {
   uint32_t    Mask(int t, int r) const { return full ? ~0u : Load<uint32_t>(masks, (PetscCount)t * R + r); }
   bool        SlotIsConstant(int t) const { return !constant && kind == AIJTC_ROWS && !width && Where(t) & AIJTC_SLOT_CONST; }
   int         Place(int r, int lane) const { return kind == AIJTC_LONG ? 0 : (kind == AIJTC_TILE ? 8 * r + lane / 4 : 32 * r + lane); }
-  PetscInt    Ref(int place, int lane) const { return kind == AIJTC_LONG ? lane : row[place] / L.params.bs * L.params.bs; }
+  PetscInt    Ref(int place, int lane) const { return kind == AIJTC_LONG ? lane : (Gathered() ? 0 : row[place] / L.params.bs * L.params.bs); }
   uint32_t    Delta(PetscCount e) const { return width == 0 ? 0 : (width == 1 ? deltas[e] : (width == 2 ? Load<uint16_t>(deltas, e) : Load<uint32_t>(deltas, e))); }
   PetscScalar Value(PetscCount v) const
   {
@@ -121,7 +134,7 @@ struct Slice {
 
           EXPECT_GE(row[q], 0) << "an entry in a place without a row";
           EXPECT_LT(v, s.values);
-          entries.push_back({t, 32 * r + lane, q, (PetscInt)(Ref(q, lane) + Base(t) + (int64_t)Delta(places + here)), Value(v)});
+          entries.push_back({t, 32 * r + lane, q, ColumnAt(Ref(q, lane) + Base(t) + (int64_t)Delta(places + here)), Value(v)});
           here++;
         }
       }
@@ -137,7 +150,45 @@ struct Slice {
   }
 };
 
-/* Rows: everything about them follows from their lengths */
+/* The cluster of each row, known by its seed: every round looks at all rows as the round before left them */
+std::vector<PetscInt> Clusters(const Csr &A)
+{
+  std::vector<PetscInt> cluster(A.m, -1);
+
+  for (PetscInt r = 0; r < A.m; r++)
+    if (AIJTCIsSeed(r)) cluster[r] = r;
+  for (int round = 0; round < AIJTC_CLUSTER_ROUNDS; round++) {
+    const std::vector<PetscInt> before = cluster;
+
+    for (PetscInt u = 0; u < A.m; u++) {
+      for (PetscInt k = A.i[u]; before[u] >= 0 && k < A.i[u + 1]; k++) {
+        PetscInt &joined = cluster[A.j[k]];
+
+        if (before[A.j[k]] < 0) joined = joined < 0 ? before[u] : std::min(joined, before[u]);
+      }
+    }
+  }
+  for (PetscInt r = 0; r < A.m; r++)
+    if (cluster[r] < 0) cluster[r] = r;
+  return cluster;
+}
+
+/* Place of each row where rows are windowed: its number, or that in the order of the clusters */
+std::vector<PetscInt> PlacesOfRows(const Csr &A, bool clustered)
+{
+  std::vector<PetscInt> order(A.m), place(A.m);
+
+  std::iota(order.begin(), order.end(), 0);
+  if (clustered) {
+    const std::vector<PetscInt> cluster = Clusters(A);
+
+    std::sort(order.begin(), order.end(), [&](PetscInt x, PetscInt y) { return std::make_pair(cluster[x], x) < std::make_pair(cluster[y], y); });
+  }
+  for (PetscInt p = 0; p < A.m; p++) place[order[p]] = p;
+  return place;
+}
+
+/* Rows: everything about them follows from their lengths, and from their clusters if they are gathered */
 struct Plan {
   std::vector<PetscInt> consecutive, rid;
   PetscInt              nlong = 0, nmedium = 0, nshort = 0, nempty = 0, rid_tile = 0, rid_rows = 0;
@@ -150,21 +201,25 @@ int ClassOf(PetscInt length, const AIJTCParams &p)
 
 Plan ExpectedPlan(const Csr &A, const AIJTCParams &p)
 {
-  const PetscInt        group = 32 * p.rrows, window = p.window ? p.window : std::max(A.m, (PetscInt)1);
-  std::vector<PetscInt> rest;
-  Plan                  plan;
+  const bool                  gathered = p.gather > 0;
+  const PetscInt              group    = 32 * p.rrows;
+  const int64_t               window   = gathered ? 32 * (int64_t)std::min(p.gather, A.m) : (p.window ? p.window : std::max(A.m, (PetscInt)1));
+  const std::vector<PetscInt> place    = PlacesOfRows(A, gathered);
+  std::vector<PetscInt>       rest;
+  Plan                        plan;
 
   for (PetscInt g = 0; g < A.m; g += group) {
     const PetscInt end     = std::min(A.m, g + group);
     PetscInt       longest = 0;
 
     for (PetscInt r = g; r < end; r++) longest = std::max(longest, A.Length(r));
-    if (longest <= p.short_max && 2 * (int64_t)(A.i[end] - A.i[g]) >= (int64_t)longest * (end - g)) plan.consecutive.push_back(g);
+    if (!gathered && longest <= p.short_max && 2 * (int64_t)(A.i[end] - A.i[g]) >= (int64_t)longest * (end - g)) plan.consecutive.push_back(g);
     else
       for (PetscInt r = g; r < end; r++) rest.push_back(r);
   }
   for (PetscInt r = 0; r < A.m; r++) ++(A.Length(r) == 0 ? plan.nempty : (ClassOf(A.Length(r), p) == 0 ? plan.nlong : (ClassOf(A.Length(r), p) == 1 ? plan.nmedium : plan.nshort)));
-  std::sort(rest.begin(), rest.end(), [&](PetscInt x, PetscInt y) { return std::make_tuple(ClassOf(A.Length(x), p), x / window, -A.Length(x), x) < std::make_tuple(ClassOf(A.Length(y), p), y / window, -A.Length(y), y); });
+  const auto key = [&](PetscInt r) { return std::make_tuple(ClassOf(A.Length(r), p), place[r] / window, -A.Length(r), place[r]); };
+  std::sort(rest.begin(), rest.end(), [&](PetscInt x, PetscInt y) { return key(x) < key(y); });
   for (int c = 0; c < 3; c++) {
     const size_t unit = c == 0 ? 1 : (size_t)(c == 1 ? 8 * p.rtile : group), begin = plan.rid.size();
 
@@ -175,6 +230,57 @@ Plan ExpectedPlan(const Csr &A, const AIJTCParams &p)
     while ((plan.rid.size() - begin) % unit) plan.rid.push_back(-1);
   }
   return plan;
+}
+
+/* The columns of each block; none if the layout is not to be gathered */
+using Lists = std::vector<std::vector<PetscInt>>;
+
+Lists ExpectedLists(const Csr &A, const AIJTCParams &p)
+{
+  const auto all_short = [&] {
+    for (PetscInt r = 0; r < A.m; r++)
+      if (ClassOf(A.Length(r), p) != 2) return false;
+    return true;
+  };
+  int64_t columns = 0;
+  Lists   lists;
+
+  if (p.gather <= 0 || A.m != A.n || A.j.empty() || p.rrows != 1 || !all_short()) return Lists();
+  const std::vector<PetscInt> rid  = ExpectedPlan(A, p).rid;
+  const int64_t               size = 32 * (int64_t)std::min(p.gather, A.m);
+  for (size_t q = 0; q < rid.size(); q++) {
+    if (q % size == 0) lists.emplace_back();
+    if (rid[q] >= 0) lists.back().insert(lists.back().end(), A.j.begin() + A.i[rid[q]], A.j.begin() + A.i[rid[q] + 1]);
+  }
+  for (auto &list : lists) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    columns += (int64_t)list.size();
+    if (list.size() > AIJTC_GATHER_LIST) return Lists();
+  }
+  return 2 * columns <= (int64_t)A.j.size() ? lists : Lists();
+}
+
+void ExpectLists(const Lists &lists, const AIJTCLayout &L)
+{
+  size_t columns = 0, longest = 0;
+
+  ASSERT_EQ(L.nblocks, (PetscInt)lists.size());
+  ASSERT_EQ(L.list_start == nullptr, lists.empty());
+  ASSERT_EQ(L.list == nullptr, lists.empty());
+  for (size_t b = 0; b < lists.size(); b++) {
+    ASSERT_EQ(L.list_start[b], (PetscInt)columns) << "block " << b;
+    columns += lists[b].size();
+    longest = std::max(longest, lists[b].size());
+    ASSERT_EQ(L.list_start[b + 1], (PetscInt)columns) << "block " << b;
+    ASSERT_EQ(std::vector<PetscInt>(L.list + L.list_start[b], L.list + L.list_start[b + 1]), lists[b]) << "block " << b;
+  }
+  ASSERT_EQ(L.nlist, (PetscInt)columns);
+  ASSERT_EQ(L.longest_list, (PetscInt)longest);
+  if (L.params.gather) {
+    EXPECT_EQ(L.stride, 0); /* no slice is of consecutive rows */
+    EXPECT_EQ(L.line, 0);
+  }
 }
 
 void ExpectRows(const Csr &A, const AIJTCParams &p, const AIJTCLayout &L)
@@ -234,7 +340,7 @@ void ExpectEntries(const Csr &A, const Slice &S, const std::vector<Entry> &entri
   }
 }
 
-/* Offsets (column - ref) of the rows of a slice, by place */
+/* Offsets (column - ref, or place in the list) of the rows of a slice, by place */
 std::vector<std::vector<int64_t>> Offsets(const Csr &A, const Slice &S)
 {
   std::vector<std::vector<int64_t>> offsets(S.row.size());
@@ -243,7 +349,7 @@ std::vector<std::vector<int64_t>> Offsets(const Csr &A, const Slice &S)
     if (S.row[q] < 0) continue;
     const PetscInt begin = A.i[S.row[q]] + S.s.first, end = S.kind == AIJTC_LONG ? std::min(A.i[S.row[q] + 1], begin + 1024) : A.i[S.row[q] + 1];
 
-    for (PetscInt k = begin; k < end; k++) offsets[q].push_back((int64_t)A.j[k] - S.Ref((int)q, (int)((k - begin) % 32)));
+    for (PetscInt k = begin; k < end; k++) offsets[q].push_back(S.ColumnPlace(A.j[k]) - S.Ref((int)q, (int)((k - begin) % 32)));
   }
   return offsets;
 }
@@ -273,11 +379,12 @@ void ExpectPattern(const Csr &A, const Slice &S)
   }
   ASSERT_EQ(S.s.entries, E);
   for (const auto &slot : range) spread = std::max(spread, slot.second.second - slot.second.first);
-  if (allowed) width = spread < 256 ? 1 : (spread < 65536 ? 2 : 4);
+  if (S.L.params.gather) width = 2;
+  else if (allowed) width = spread < 256 ? 1 : (spread < 65536 ? 2 : 4);
 
   const auto    D = (int64_t)distinct.size(), slots = (int64_t)range.size(), lanes = 32 * (int64_t)S.R;
   const int64_t distinct_bytes = D * (E == D * lanes ? 8 : 8 + 4 * S.R), ordered_bytes = slots * (E == slots * lanes ? 8 : 8 + 4 * S.R) + width * E;
-  const bool    by_offset = E > 0 && allowed && S.kind == AIJTC_ROWS && ascending && D <= 2 * longest && distinct_bytes <= ordered_bytes;
+  const bool    by_offset = E > 0 && allowed && !S.L.params.gather && S.kind == AIJTC_ROWS && ascending && D <= 2 * longest && distinct_bytes <= ordered_bytes;
 
   if (allowed && S.kind != AIJTC_ROWS && spread == 0) width = 0;
   if (by_offset || E == 0) width = 0;
@@ -288,7 +395,7 @@ void ExpectPattern(const Csr &A, const Slice &S)
   if (by_offset)
     for (int64_t offset : distinct) ASSERT_EQ(S.Base(t++), offset);
   else
-    for (const auto &slot : range) ASSERT_EQ(S.Base(t++), slot.second.first) << "slot " << t - 1;
+    for (const auto &slot : range) ASSERT_EQ(S.Base(t++), S.L.params.gather ? 0 : slot.second.first) << "slot " << t - 1;
 }
 
 /* Which slots are constant by the rules, which values the slice stores then, and where among them and holes */
@@ -323,7 +430,8 @@ ExpectedValues ValuesByTheRules(const Slice &S, const std::vector<Entry> &entrie
   };
 
   expected.constant = all && (int64_t)S.s.slots * S.period < S.s.entries;
-  expected.spread   = S.s.entries && S.s.entries != S.Lanes() * S.s.slots && !(expected.constant && !S.width) && 14 * S.Lanes() * S.s.slots <= 15 * (PetscCount)S.s.entries;
+  expected.spread   = S.s.entries && S.s.entries != S.Lanes() * S.s.slots && !(expected.constant && !S.width) &&
+                    (S.L.params.gather ? 3 * S.Lanes() * S.s.slots <= 4 * (PetscCount)S.s.entries : 14 * S.Lanes() * S.s.slots <= 15 * (PetscCount)S.s.entries);
   for (int t = 0; t < S.s.slots; t++) {
     if (!expected.constant) expected.slot[t] = expected.slot[t] && S.kind == AIJTC_ROWS && !S.width && by_slot[t].size() > (size_t)S.period;
     if (expected.slot[t]) {
@@ -417,8 +525,12 @@ void ExpectSlices(const Csr &A, const AIJTCLayout &L)
   }
 }
 
-void ExpectLayout(const Csr &A, const AIJTCParams &params, const AIJTCLayout &L)
+void ExpectLayout(const Csr &A, const AIJTCParams &asked, const AIJTCLayout &L)
 {
+  const Lists lists  = ExpectedLists(A, asked);
+  AIJTCParams params = asked;
+
+  if (lists.empty()) params.gather = 0;
   ASSERT_EQ(L.m, A.m);
   ASSERT_EQ(L.n, A.n);
   ASSERT_EQ(L.nnz, (PetscCount)A.j.size());
@@ -429,9 +541,11 @@ void ExpectLayout(const Csr &A, const AIJTCParams &params, const AIJTCLayout &L)
   ASSERT_EQ(L.rid == nullptr, L.nrid == 0);
   ASSERT_EQ(L.pattern == nullptr, L.npattern == 0);
   ASSERT_EQ(L.value == nullptr, L.nvalue == 0);
+  ASSERT_NO_FATAL_FAILURE(ExpectLists(lists, L));
   ASSERT_NO_FATAL_FAILURE(ExpectRows(A, params, L));
   ASSERT_NO_FATAL_FAILURE(ExpectSlices(A, L));
-  EXPECT_EQ(AIJTCLayoutBytes(&L), L.npattern + L.nvalue + AIJTCSlicesTotal(&L) * (PetscCount)32 + (L.ndict ? 256 * (PetscCount)sizeof(PetscScalar) : 0) + (L.nrid + (L.nlong ? L.nlong + 1 : 0) + L.m + 1) * (PetscCount)sizeof(PetscInt));
+  EXPECT_EQ(AIJTCLayoutBytes(&L), L.npattern + L.nvalue + AIJTCSlicesTotal(&L) * (PetscCount)32 + (L.ndict ? 256 * (PetscCount)sizeof(PetscScalar) : 0) +
+                                    (L.nrid + (L.nlong ? L.nlong + 1 : 0) + (lists.empty() ? 0 : L.nblocks + 1 + L.nlist) + L.m + 1) * (PetscCount)sizeof(PetscInt));
 }
 
 /* check(matrix, params) for all parameters, compressions and, where values are compressed, kinds of values; a large matrix has one kind of values for each choice of parameters */
@@ -505,7 +619,7 @@ INSTANTIATE_TEST_SUITE_P(, Layout, ::testing::ValuesIn(Patterns()), [](const aut
 
 AIJTCParams Usual(const Csr &A)
 {
-  return WithBlockSize({1024, 128, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}, A);
+  return WithBlockSize({1024, 128, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A);
 }
 
 /* What the compression is for */
@@ -557,8 +671,8 @@ std::vector<PetscInt> Distances(const Csr &A, PetscInt first)
 TEST(LayoutForms, StrideIsTheFarthestDiagonalOfTheMiddleSlice)
 {
   const Csr         random = FromLengths(9600, std::vector<PetscInt>(9600, 7));
-  const AIJTCParams usual = Usual(SevenPoint(4)), one = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, in_tiles = {1024, 0, 8192, 1, 4, 1, AIJTC_COMPRESS_BOTH, 4096}, off = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_OFF, 4096},
-                    values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE, 4096};
+  const AIJTCParams usual = Usual(SevenPoint(4)), one = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, in_tiles = {1024, 0, 8192, 1, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, off = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_OFF, 4096, 0},
+                    values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE, 4096, 0};
 
   ExpectStride("7-point", SevenPoint(20), usual, 20 * 20, 20);
   ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1, 2 * (12 + 1));
@@ -664,7 +778,7 @@ TEST(LayoutForms, NearlyFullSlicesAreSpread)
     for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Same}) {
       SetValues(A, kind);
       for (const auto &limit : limits) {
-        const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}, A));
+        const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A));
 
         for (PetscInt s = 0; s < AIJTCSlicesTotal(&L.layout); s++) {
           const Slice S(L.layout, s);
@@ -716,6 +830,164 @@ TEST(LayoutForms, HolesDoNotCountForTheDictionary)
     ASSERT_TRUE(Slice(L.layout, 0).spread);
     EXPECT_EQ(L.layout.ndict, A.j.size() >= 4096 ? 2 : 0) << A.j.size() << " values";
     EXPECT_EQ(A.j.size() >= 4096, m == 4400);
+  }
+}
+
+/* ---- gathered layouts */
+
+/* All rows short */
+AIJTCParams GatheredBy(PetscInt gather, const Csr &A)
+{
+  return WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, gather}, A);
+}
+
+/* By the rules, gathered or not; if not, then all of it as if nothing had been asked for */
+void ExpectGathered(const Csr &A, const AIJTCParams &params, bool gathered)
+{
+  const OwnedLayout host(Made::OnHost, A, params);
+  AIJTCParams       plain = params;
+
+  plain.gather = 0;
+  SCOPED_TRACE(Describe(params));
+  ASSERT_EQ(host.layout.params.gather, gathered ? params.gather : 0);
+  ASSERT_NO_FATAL_FAILURE(ExpectLayout(A, params, host.layout));
+  if (!gathered) {
+    const OwnedLayout other(Made::OnHost, A, plain);
+
+    ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(other.layout, host.layout));
+  }
+  if (!HasDevice()) return;
+  for (Made made : {Made::OnDevice, Made::Uploaded}) {
+    const OwnedLayout device(made, A, params), copy(device.layout);
+
+    ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(host.layout, copy.layout));
+  }
+}
+
+/* What the test of all forms relies on: that some patterns are gathered, and some square ones and others are not */
+TEST(LayoutGathers, SomePatternsAndNotOthers)
+{
+  int gathered = 0, square = 0, others = 0;
+
+  for (const Pattern &pattern : Patterns()) {
+    const Csr A = pattern.make();
+
+    for (PetscInt gather : {1, 2, 8}) {
+      const OwnedLayout L(Made::OnHost, A, GatheredBy(gather, A));
+
+      ++(L.layout.params.gather ? gathered : (A.m == A.n ? square : others));
+    }
+  }
+  EXPECT_GE(gathered, 15);
+  EXPECT_GE(square, 5);
+  EXPECT_GE(others, 60);
+}
+
+TEST(LayoutGathers, Meshes)
+{
+  for (const Pattern &pattern : MeshPatterns()) {
+    SCOPED_TRACE(pattern.name);
+    Csr A = pattern.make();
+
+    for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Same}) {
+      SetValues(A, kind);
+      for (PetscInt gather : std::vector<PetscInt>{4, 7, 8, 50, AIJTC_GATHER_MOST}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), true));
+    }
+  }
+  const Csr dense = Renumbered(TwentySevenPoint(12)); /* so many columns shared that a slice alone shares them */
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(dense, GatheredBy(1, dense), true));
+}
+
+TEST(LayoutGathers, OnlySquareMatricesOfShortRowsOneALane)
+{
+  const Csr   mesh   = Renumbered(SevenPoint(13));
+  AIJTCParams params = GatheredBy(8, mesh);
+  Csr         wide   = mesh;
+
+  wide.n++;
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(wide, params, false));
+  for (PetscInt rrows : {2, 4}) {
+    params.rrows = rrows;
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, false));
+  }
+  params.rrows = 1;
+  for (PetscInt limit : {6, 7}) { /* rows have up to 7 nonzeros */
+    params.short_max = limit;
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, limit == 7)); /* medium ones */
+    params.long_min = limit;
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, limit == 7)); /* long ones */
+    params.long_min = PETSC_INT_MAX;
+  }
+  for (const Csr &none : {FromLengths(100, std::vector<PetscInt>(100, 0)), FromLengths(0, std::vector<PetscInt>())}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(none, GatheredBy(8, none), false));
+}
+
+/* One block of all rows, so that its list is that of all columns */
+TEST(LayoutGathers, ListsOfAtMost4096Columns)
+{
+  for (PetscInt more : {0, 1}) {
+    const Csr A = Banded(AIJTC_GATHER_LIST + more, AIJTC_GATHER_LIST + more, {-70, -1, 0, 1, 70});
+
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(1000, A), more == 0));
+    const OwnedLayout L(Made::OnHost, A, GatheredBy(1000, A));
+    EXPECT_EQ(L.layout.longest_list, more ? 0 : AIJTC_GATHER_LIST);
+  }
+}
+
+/* A ring, two entries a row, and all columns in one list: half as many as there are nonzeros. Then one entry less */
+TEST(LayoutGathers, ListsOfAtMostHalfTheNonzeros)
+{
+  for (PetscInt fewer : {0, 1}) {
+    Csr A;
+
+    A.m = A.n = 100;
+    for (PetscInt r = 0; r < A.m; r++) {
+      A.j.push_back(r);
+      if (r >= fewer) A.j.push_back((r + 1) % A.m);
+      A.i.push_back((PetscInt)A.j.size());
+    }
+    SetValues(A, ValueKind::Random);
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(4, A), fewer == 0));
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(1, A), false)); /* each list has a column of the next */
+  }
+}
+
+/* A path: most rows are farther from all seeds than the rounds reach. Then a mesh with rows that no other one has a column of, or that have no columns */
+TEST(LayoutGathers, RowsOutOfReach)
+{
+  for (const Csr &A : {Banded(5000, 5000, {-1, 0, 1}), WithIsolatedRows(Renumbered(SevenPoint(12)), 7)}) {
+    const std::vector<PetscInt> cluster = Clusters(A);
+    PetscInt                    alone = 0, joined = 0;
+
+    for (PetscInt r = 0; r < A.m; r++) {
+      joined += cluster[r] != r;
+      alone += cluster[r] == r && !AIJTCIsSeed(r);
+    }
+    EXPECT_GT(alone, 100);
+    EXPECT_GT(joined, 100);
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), true));
+  }
+}
+
+/* A row as many rounds away from a seed as there are joins it, the one behind does not */
+TEST(LayoutGathers, AsManyRoundsAsToldReach)
+{
+  const Csr                   A       = Banded(5000, 5000, {0, 1, 2, 3}); /* a row leads to the three behind it */
+  const std::vector<PetscInt> cluster = Clusters(A);
+  PetscInt                    far     = 0;
+
+  for (PetscInt r = 0; r < A.m; r++) far = std::max(far, r - cluster[r]);
+  EXPECT_EQ(far, 3 * AIJTC_CLUSTER_ROUNDS);
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), true));
+}
+
+/* One row of 256, in any 2^16 */
+TEST(LayoutGathers, SeedsAreOneInTheMeanOfACluster)
+{
+  for (PetscInt begin : {0, 65536, 1000000, 2147418112}) {
+    PetscInt seeds = 0;
+
+    for (PetscInt r = 0; r < 65536; r++) seeds += AIJTCIsSeed(begin + r);
+    EXPECT_NEAR((double)seeds, 65536.0 / AIJTC_CLUSTER, 64) << "from row " << begin;
   }
 }
 
@@ -906,7 +1178,7 @@ TEST_P(Probe, CUDA)
 
 INSTANTIATE_TEST_SUITE_P(, Probe, ::testing::ValuesIn(probe_cases), [](const auto &info) { return std::string(info.param.name); });
 
-const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE, PETSC_DECIDE};
+const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE, PETSC_DECIDE, PETSC_DECIDE};
 
 TEST(LayoutParams, AreAllDecided)
 {
@@ -925,6 +1197,7 @@ TEST(LayoutParams, AreAllDecided)
     EXPECT_EQ(p.bs, 3);
     EXPECT_EQ(p.compress, AIJTC_COMPRESS_BOTH);
     EXPECT_EQ(p.dict_min, 800000);
+    EXPECT_GE(p.gather, 0);
   }
 }
 
@@ -954,7 +1227,7 @@ TEST(LayoutParams, FollowTheRuleWhereRowsShareTheirOffsets)
       AIJTCParams p = undecided;
 
       ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_TRUE, longest, &p), PETSC_SUCCESS);
-      EXPECT_EQ(Describe(p), Describe({256, 128, 8192, c.rrows, c.rtile, 1, AIJTC_COMPRESS_BOTH, 800000})) << c.m << " rows, " << c.nnz << " nonzeros, " << longest << " in the longest row";
+      EXPECT_EQ(Describe(p), Describe({256, 128, 8192, c.rrows, c.rtile, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << longest << " in the longest row";
     }
   }
 }
@@ -976,13 +1249,14 @@ TEST(LayoutParams, FollowTheRuleWhereRowsDoNotShareTheirOffsets)
     {20000000, 120000000, 6,    128, 4},
     {20000000, 120000000, 5000, 8,   1},
     {20000000, 140000000, 7,    128, 1}
-  };
+  }; /* of matrices that are not gathered */
 
   for (const auto &c : cases) {
     AIJTCParams p = undecided;
 
+    p.gather = 0;
     ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_FALSE, c.longest, &p), PETSC_SUCCESS);
-    EXPECT_EQ(Describe(p), Describe({128, c.short_max, 8192, c.rrows, 1, 1, AIJTC_COMPRESS_BOTH, 800000})) << c.m << " rows, " << c.nnz << " nonzeros, " << c.longest << " in the longest row";
+    EXPECT_EQ(Describe(p), Describe({128, c.short_max, 8192, c.rrows, 1, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << c.longest << " in the longest row";
   }
 }
 
@@ -1026,11 +1300,71 @@ TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
   }
 }
 
+/* Where a matrix is gathered, docs/layout.md: the slices of a block; rows at least; nonzeros of half a row at least */
+constexpr PetscInt   GATHER = 8, ROWS_FOR_GATHER = 32768;
+constexpr PetscCount HALF_ROW_FOR_GATHER = 9;
+
+PetscInt ResolvedGather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, AIJTCParams p)
+{
+  EXPECT_EQ(AIJTCParamsResolve(m, n, nnz, 1, common, longest, &p), PETSC_SUCCESS);
+  if (p.gather) { EXPECT_EQ(p.rrows, 1); }
+  return p.gather;
+}
+
+TEST(LayoutParams, GatherWhereRowsDoNotShareTheirOffsets)
+{
+  for (PetscInt m : std::vector<PetscInt>{ROWS_FOR_GATHER, ROWS_FOR_GATHER + 2, 600000, 20000000}) {
+    const PetscCount least = (HALF_ROW_FOR_GATHER * m + 1) / 2;
+    AIJTCParams      p     = undecided;
+
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 128, p), GATHER) << m;
+    EXPECT_EQ(ResolvedGather(m, m, 20 * least, PETSC_FALSE, 128, p), GATHER) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least - 1, PETSC_FALSE, 128, p), 0) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_TRUE, 128, p), 0) << m;
+    EXPECT_EQ(ResolvedGather(m, m - 1, least, PETSC_FALSE, 128, p), 0) << m;
+    EXPECT_EQ(ResolvedGather(m, m + 1, least, PETSC_FALSE, 128, p), 0) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 129, p), 0) << m; /* not all rows are short */
+    p.short_max = 300;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 300, p), GATHER) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 301, p), 0) << m;
+    p.short_max = 40;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 40, p), GATHER) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 41, p), 0) << m;
+  }
+  EXPECT_EQ(ResolvedGather(ROWS_FOR_GATHER - 1, ROWS_FOR_GATHER - 1, 7 * (PetscCount)ROWS_FOR_GATHER, PETSC_FALSE, 128, undecided), 0);
+}
+
+TEST(LayoutParams, GatherWhereTheOtherSettingsAllow)
+{
+  const PetscInt m = 600000;
+
+  for (AIJTCCompress compress : {AIJTC_COMPRESS_DECIDE, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE, AIJTC_COMPRESS_BOTH}) {
+    AIJTCParams p = undecided;
+
+    p.compress = compress;
+    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_VALUE ? 0 : GATHER) << "compression " << (int)compress;
+  }
+  for (PetscInt rrows : {1, 2, 4}) {
+    AIJTCParams p = undecided;
+
+    p.rrows = rrows;
+    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), rrows == 1 ? GATHER : 0) << rrows << " row groups";
+  }
+  for (PetscInt gather : {0, 1, 3, 8, 1000}) { /* what is given is kept, whatever the matrix */
+    for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
+      AIJTCParams p = undecided;
+
+      p.gather = gather;
+      EXPECT_EQ(ResolvedGather(m, m + 5, 2 * (PetscCount)m, common, 30, p), gather);
+    }
+  }
+}
+
 TEST(LayoutParams, KeepWhatIsGiven)
 {
   for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
     for (PetscInt longest : {50, 5000}) {
-      AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF, 12345}, kept = p;
+      AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF, 12345, 3}, kept = p;
 
       ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 3, common, longest, &p), PETSC_SUCCESS);
       EXPECT_EQ(Describe(p), Describe(kept));
@@ -1040,10 +1374,11 @@ TEST(LayoutParams, KeepWhatIsGiven)
 
 bool IsZero(const AIJTCLayout &L)
 {
-  return !L.slice && !L.pattern && !L.value && !L.dict && !L.rid && !L.long_piece && !L.partial && !L.start && !AIJTCSlicesTotal(&L) && !L.nrid && !L.m && !L.n && !L.nnz && !L.npattern && !L.nvalue;
+  return !L.slice && !L.pattern && !L.value && !L.dict && !L.rid && !L.long_piece && !L.partial && !L.start && !L.list && !L.list_start && !L.nlist && !L.nblocks && !AIJTCSlicesTotal(&L) && !L.nrid && !L.m && !L.n && !L.nnz && !L.npattern &&
+         !L.nvalue;
 }
 
-const AIJTCParams usual = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096};
+const AIJTCParams usual = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
 
 struct WrongInput {
   const char           *name;
@@ -1055,15 +1390,16 @@ struct WrongInput {
 
 /* clang-format off */
 const WrongInput wrong_inputs[] = {
-  {"short_negative",       1, 1, {0, 1}, {0}, {256, -5, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"long_below_short",     1, 1, {0, 1}, {0}, {3, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"window_negative",      1, 1, {0, 1}, {0}, {256, 4, -2, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"three_row_groups",     1, 1, {0, 1}, {0}, {256, 4, 0, 3, 1, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"two_tiles",            1, 1, {0, 1}, {0}, {256, 4, 0, 1, 2, 1, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"blocks_of_no_rows",    1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 0, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"blocks_of_nine",       1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 9, AIJTC_COMPRESS_BOTH, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"unknown_compression",  1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, (AIJTCCompress)-2, 4096}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"dictionary_of_nothing", 1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"short_negative",       1, 1, {0, 1}, {0}, {256, -5, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"long_below_short",     1, 1, {0, 1}, {0}, {3, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"window_negative",      1, 1, {0, 1}, {0}, {256, 4, -2, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"three_row_groups",     1, 1, {0, 1}, {0}, {256, 4, 0, 3, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"two_tiles",            1, 1, {0, 1}, {0}, {256, 4, 0, 1, 2, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"blocks_of_no_rows",    1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 0, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"blocks_of_nine",       1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 9, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"unknown_compression",  1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, (AIJTCCompress)-2, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"dictionary_of_nothing", 1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 0, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"gather_negative",      1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, -3}, PETSC_ERR_ARG_OUTOFRANGE},
   {"size_negative",        -1, 1, {0}, {}, usual, PETSC_ERR_ARG_SIZ},
   {"offsets_not_from_zero", 1, 3, {1, 2}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},
   {"offsets_decrease",     2, 3, {0, 2, 1}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},
@@ -1106,25 +1442,23 @@ PetscCount AddressSpaceInUse()
   return (PetscCount)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* A layout of 50 MB with a little more room every time: each allocation in turn fails */
-TEST(LayoutMemory, FailureLeavesNothing)
+/* With a little more room every time: each allocation in turn fails. A layout of tens of MB */
+void ExpectFailureLeavesNothing(const Csr &A, const AIJTCParams &params)
 {
-  if (WITH_ASAN) GTEST_SKIP() << "AddressSanitizer cannot run under a limit of address space";
-  const Csr        A    = FromLengths(400000, RandomLengths(400000, 8, 12, 14));
   const PetscCount used = AddressSpaceInUse();
   struct rlimit    before, tight;
   PetscErrorCode   ierr     = PETSC_ERR_MEM;
   int              failures = 0;
   AIJTCLayout      L;
 
-  if (!used) GTEST_SKIP() << "no /proc/self/statm to read the address space in use";
+  ASSERT_GT(used, 0);
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
   tight = before;
   ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), PETSC_SUCCESS);
-  for (PetscCount room = 0; ierr == PETSC_ERR_MEM && room < 100; room += 2, failures += ierr == PETSC_ERR_MEM) {
+  for (PetscCount room = 0; ierr == PETSC_ERR_MEM && room < 400; room += 4, failures += ierr == PETSC_ERR_MEM) {
     tight.rlim_cur = (rlim_t)(used + (room << 20));
     ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
-    ierr = AIJTCLayoutBuild_Host(A.m, A.n, A.i.data(), A.j.data(), A.a.data(), &usual, &L, nullptr);
+    ierr = AIJTCLayoutBuild_Host(A.m, A.n, A.i.data(), A.j.data(), A.a.data(), &params, &L, nullptr);
     ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
     if (ierr) { EXPECT_TRUE(IsZero(L)); }
   }
@@ -1132,6 +1466,22 @@ TEST(LayoutMemory, FailureLeavesNothing)
   EXPECT_EQ(ierr, PETSC_SUCCESS); /* and with room it works */
   EXPECT_GT(failures, 5);
   EXPECT_EQ(L.nnz, (PetscCount)A.j.size());
+  EXPECT_EQ(L.params.gather, params.gather);
   ASSERT_EQ(AIJTCLayoutDestroy_Host(&L), PETSC_SUCCESS);
+}
+
+TEST(LayoutMemory, FailureLeavesNothing)
+{
+  if (WITH_ASAN) GTEST_SKIP() << "AddressSanitizer cannot run under a limit of address space";
+  if (!AddressSpaceInUse()) GTEST_SKIP() << "no /proc/self/statm to read the address space in use";
+  ExpectFailureLeavesNothing(FromLengths(400000, RandomLengths(400000, 8, 12, 14)), usual);
+}
+
+TEST(LayoutMemory, FailureOfAGatheredLayoutLeavesNothing)
+{
+  if (WITH_ASAN) GTEST_SKIP() << "AddressSanitizer cannot run under a limit of address space";
+  if (!AddressSpaceInUse()) GTEST_SKIP() << "no /proc/self/statm to read the address space in use";
+  const Csr A = Renumbered(SevenPoint(80));
+  ExpectFailureLeavesNothing(A, GatheredBy(8, A));
 }
 } // namespace

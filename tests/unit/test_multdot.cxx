@@ -171,7 +171,7 @@ TEST_P(MultDot, ManyBlocks)
 TEST_P(MultDot, ManyRuns)
 {
   Csr         A      = Banded(1100000, 1100000, {-50, 0, 3});
-  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_PATTERN, 4096};
+  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0};
 
   SetValues(A, ValueKind::Random);
   for (PetscInt rrows : {1, 4}) {
@@ -189,7 +189,7 @@ TEST_P(MultDot, ManyRuns)
 TEST_P(MultDot, PlanesSwept)
 {
   const Csr         A      = SweptPlanes(2200101, 2200101);
-  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096};
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
   ProductAndDots    product(GetParam(), A, params, true);
 
   if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), 220u); }

@@ -27,7 +27,7 @@ PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount 
   return AIJTCParamsResolve(m, n, nnz, bs, common, longest, params);
 }
 
-constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096};
+constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, PETSC_DECIDE};
 
 Values Random(size_t n, unsigned seed)
 {
@@ -365,12 +365,9 @@ TEST_P(Operations, ColumnsOfEveryForm)
 }
 
 /* One lane a row: each column has the bits of a product with a vector */
-TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
+void CheckBitsOfColumns(const Csr &A, bool cuda, const AIJTCParams &params)
 {
   constexpr PetscInt columns = 9;
-  AIJTCParams        params  = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096};
-
-  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
   OwnedLayout        owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
   const Values       x = WithGaps(A.n, A.n, columns, 23);
   Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD)), one(cuda, Values(A.m * columns, GUARD));
@@ -380,15 +377,22 @@ TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
     const AIJTCLayout layout = Declared(owned.layout, common);
 
     LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
-    EXPECT_EQ(Z.Values(), one.Values()) << "by " << (common ? "columns" : "rows");
+    EXPECT_EQ(Z.Values(), one.Values()) << "by " << (common ? "columns" : "rows") << ", " << Describe(owned.layout.params);
   }
+}
+
+TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
+{
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
+  CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});
+  CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}); /* gathered where the matrix allows */
 }
 
 /* An Inf or NaN in one column of X reaches the rows that have the entry, in that column of Z */
 TEST_P(Operations, NotFiniteStaysInItsColumn)
 {
   constexpr PetscInt columns = 8, bad = 5;
-  AIJTCParams        params = {64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096};
+  AIJTCParams        params = {64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0};
 
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
   OwnedLayout       owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));

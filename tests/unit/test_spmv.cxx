@@ -288,6 +288,102 @@ TEST_P(Spmv, HolesReadNothing)
   }
 }
 
+/* A x for integers, exact in any order, x[c] = c % 23 - 11 */
+Vector ExactProduct(const Csr &A, Vector *x)
+{
+  Vector z(A.m, 0.0);
+
+  x->resize(A.n);
+  for (PetscInt c = 0; c < A.n; c++) (*x)[c] = (double)(c % 23) - 11.0;
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) z[r] += A.a[e] * (*x)[A.j[e]];
+  }
+  return z;
+}
+
+/* Rows short enough for a lane, in blocks of `gather` slices */
+AIJTCParams GatheredBy(PetscInt gather, const Csr &A, AIJTCCompress compress)
+{
+  return WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, 1, PETSC_DECIDE, compress, 4096, gather}, A);
+}
+
+/* A lane adds the entries of its row in the order of the matrix, wherever x comes from */
+TEST_P(Spmv, GatheredHasTheBitsOfOtherLayouts)
+{
+  int gathered = 0;
+
+  for (const Pattern &pattern : Patterns()) {
+    SCOPED_TRACE(pattern.name);
+    Csr          A = pattern.make();
+    const Vector x = RandomVector(A.n, 10), y = RandomVector(A.m, 11);
+
+    for (AIJTCCompress compress : Compressions()) {
+      Product plain(GetParam(), A, GatheredBy(0, A, compress));
+
+      ASSERT_EQ(plain.layout.params.gather, 0);
+      for (PetscInt gather : {1, 2, 8}) {
+        SCOPED_TRACE(gather);
+        Product product(GetParam(), A, GatheredBy(gather, A, compress));
+
+        gathered += product.layout.params.gather > 0;
+        ASSERT_NO_FATAL_FAILURE(ExpectSameBits(plain.Mult(x), product.Mult(x)));
+        ASSERT_NO_FATAL_FAILURE(ExpectSameBits(plain.Mult(x, &y), product.Mult(x, &y)));
+      }
+    }
+  }
+  EXPECT_GE(gathered, 60);
+}
+
+/* Of every mesh, by itself: what is in a list, but not in a row of the block, must not reach it */
+TEST_P(Spmv, GatheredInfAndNanStayWithRowsThatHaveTheEntry)
+{
+  for (const Pattern &pattern : MeshPatterns()) {
+    SCOPED_TRACE(pattern.name);
+    const Csr    A = pattern.make();
+    const Vector x = RandomVector(A.n, 12);
+    Product      product(GetParam(), A, GatheredBy(8, A, AIJTC_COMPRESS_BOTH));
+    const Vector clean = product.Mult(x);
+
+    ASSERT_EQ(product.layout.params.gather, 8);
+    ASSERT_NO_FATAL_FAILURE(ExpectProduct(A, x, nullptr, clean));
+    for (PetscInt c = 3; c < A.n; c += A.n / 7) {
+      Vector infected = x;
+
+      infected[c]    = c % 2 ? (PetscScalar)INFINITY : (PetscScalar)NAN;
+      const Vector z = product.Mult(infected);
+      for (PetscInt r = 0; r < A.m; r++) {
+        const bool has = std::find(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1], c) != A.j.begin() + A.i[r + 1];
+
+        if (has) ASSERT_FALSE(std::isfinite(z[r])) << "row " << r << ", column " << c;
+        else ASSERT_EQ(z[r], clean[r]) << "row " << r << ", column " << c;
+      }
+    }
+  }
+}
+
+/* So many blocks that all of a device is busy, x on 8 bytes and on 16, lists up to the longest; integers, exact in any order */
+TEST_P(Spmv, GatheredMeshesAreExact)
+{
+  for (const Csr &mesh : {Renumbered(SevenPoint(40)), Renumbered(TwentySevenPoint(24)), Banded(AIJTC_GATHER_LIST, AIJTC_GATHER_LIST, {-70, -1, 0, 1, 70})}) {
+    for (PetscInt gather : {2, 4, 8, 16, 200}) {
+      Csr    A = mesh;
+      Vector x, sum;
+
+      for (size_t e = 0; e < A.a.size(); e++) A.a[e] = (double)(e % 19) - 9.0;
+      const Vector expected = ExactProduct(A, &x);
+      Product      product(GetParam(), A, GatheredBy(gather, A, AIJTC_COMPRESS_BOTH));
+
+      SCOPED_TRACE(std::to_string(A.m) + " rows, asked for blocks of " + std::to_string(gather) + ", has " + std::to_string(product.layout.params.gather) + ", longest list " + std::to_string(product.layout.longest_list));
+      if (gather == 8) { ASSERT_EQ(product.layout.params.gather, 8); }
+      EXPECT_EQ(product.Mult(x), expected);
+      EXPECT_EQ(product.MultMisaligned(x), expected);
+      for (PetscScalar z : expected) sum.push_back(2.0 * z);
+      EXPECT_EQ(product.Mult(x, &expected), sum);
+      EXPECT_EQ(product.Mult(x, &expected, true), sum);
+    }
+  }
+}
+
 TEST_P(SpmvAll, InfInTheMatrixReachesOnlyItsRow)
 {
   ForAllMatrices([this](const Csr &A, const AIJTCParams &params) {
@@ -320,25 +416,12 @@ TEST_P(SpmvAll, ChainsGiveTheBitsOfSingleProducts)
   });
 }
 
-/* A x for integers, exact in any order, x[c] = c % 23 - 11 */
-Vector ExactProduct(const Csr &A, Vector *x)
-{
-  Vector z(A.m, 0.0);
-
-  x->resize(A.n);
-  for (PetscInt c = 0; c < A.n; c++) (*x)[c] = (double)(c % 23) - 11.0;
-  for (PetscInt r = 0; r < A.m; r++) {
-    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) z[r] += A.a[e] * (*x)[A.j[e]];
-  }
-  return z;
-}
-
 /* Rows of `offsets` and integers, plane by plane, the last planes incomplete, or in runs. value(row, column) */
 template <class Value>
 void ExpectExact(Backend backend, PetscInt n, const std::vector<PetscInt> &offsets, bool common, AIJTCCompress compress, Value value)
 {
   Csr         A      = Banded(n, n, offsets);
-  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, compress, 4096};
+  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, compress, 4096, 0};
   Vector      x;
 
   for (PetscInt r = 0; r < A.m; r++) {
@@ -365,7 +448,7 @@ TEST_P(Spmv, PlanesSwept)
     const Csr    A = SweptPlanes(2200101, n);
     Vector       x, sum;
     const Vector expected = ExactProduct(A, &x);
-    Product      product(GetParam(), A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096});
+    Product      product(GetParam(), A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
 
     product.layout.common = PETSC_TRUE;
     ASSERT_EQ(product.layout.stride, 20040);
@@ -513,7 +596,7 @@ TEST_P(Spmv, RefreshThatBreaksAFormDoesNotFit)
 {
   for (const Breaking &c : BreakingCases()) {
     SCOPED_TRACE(c.name);
-    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096}, c.A);
+    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, c.A);
     Product           product(GetParam(), c.A, params);
     const Vector      x     = RandomVector(c.A.n, 8);
     const Vector      z     = product.Mult(x);
@@ -531,6 +614,38 @@ TEST_P(Spmv, RefreshThatBreaksAFormDoesNotFit)
   }
 }
 
+/* New values of a gathered layout: those of a fresh build, and none that its forms cannot hold */
+TEST_P(Spmv, RefreshOfGatheredLayouts)
+{
+  for (const Pattern &pattern : MeshPatterns()) {
+    for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::Same}) {
+      SCOPED_TRACE(pattern.name + ", " + Describe(kind));
+      Csr A = pattern.make();
+
+      SetValues(A, kind);
+      const AIJTCParams params = GatheredBy(8, A, AIJTC_COMPRESS_BOTH);
+      Product           product(GetParam(), A, params);
+      const Vector      x      = RandomVector(A.n, 13);
+      const bool        closed = kind == ValueKind::Same || (kind == ValueKind::Few && product.layout.ndict);
+      Csr               B      = A;
+
+      ASSERT_EQ(product.layout.params.gather, 8);
+      for (PetscScalar &a : B.a) a *= -2.0;
+      ASSERT_EQ(product.Refresh(B), kind == ValueKind::Same || !closed); /* constants take any one value, a dictionary none but its own */
+      if (!closed || kind == ValueKind::Same) {
+        ExpectProduct(B, x, nullptr, product.Mult(x));
+        const Product fresh(GetParam(), B, params);
+        const Copy    one(product), other(fresh);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(*other.layout, *one.layout));
+      }
+      B.a[B.a.size() / 2] = 0.1;
+      ASSERT_EQ(product.Refresh(B), kind == ValueKind::Random || (kind == ValueKind::Few && !closed));
+      ASSERT_TRUE(product.Refresh(A));
+      ExpectProduct(A, x, nullptr, product.Mult(x));
+    }
+  }
+}
+
 /* A single changed value that the form can hold arrives */
 TEST_P(Spmv, RefreshChangesOneValue)
 {
@@ -539,7 +654,7 @@ TEST_P(Spmv, RefreshChangesOneValue)
     Csr A = FromLengths(3000, RandomLengths(400, 0, 1500, 17));
 
     SetValues(A, kind);
-    Product      product(GetParam(), A, {1024, 128, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096});
+    Product      product(GetParam(), A, {1024, 128, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
     const Vector x = RandomVector(A.n, 8);
 
     for (size_t e : {(size_t)0, A.a.size() / 3, A.a.size() - 1}) {
@@ -568,7 +683,7 @@ TEST(SpmvRefuses, AnUploadThatDoesNotFit)
 {
   if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
   const Csr         A      = FromLengths(50, RandomLengths(1000, 0, 9, 8));
-  const AIJTCParams params = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096};
+  const AIJTCParams params = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
   OwnedLayout       host(Made::OnHost, A, params);
   AIJTCLayout       device, too_large = host.layout;
 

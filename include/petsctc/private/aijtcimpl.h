@@ -48,6 +48,7 @@ typedef struct { /* PETSC_DECIDE: chosen when the layout is built */
   MatAIJTCCompressType compress;
   PetscInt             long_row, short_row, window;
   PetscInt             rows_per_lane, tile_groups;
+  PetscInt             gather;
   PetscBool            keep_csr;
   PetscBool            check; /* compare every product with the parent's */
   PetscReal            check_rtol;

@@ -16,8 +16,8 @@
      FULL    every lane of every slot has an entry; no masks
      SPREAD  every lane of every slot has a place, lane l of group r in slot t the place 32 (R t + r) + l; where there is no entry ("hole") delta and value have all bits zero
      packed  only entries that exist have places: the place of lane l's entry is a count of mask bits
-   A slice with entries that is not FULL is SPREAD if it stores something for each entry (deltas, or values and not FORM_CONST) and 14 places <= 15 entries, places = 32 R slots: lanes then
-   read whole 32-byte sectors. Holes have no say in anything else: forms, constants and the dictionary are chosen as if they were not there.
+   A slice with entries that is not FULL is SPREAD if it stores something for each entry (deltas, or values and not FORM_CONST) and there are few holes: 14 places <= 15 entries, places = 32 R slots, or in a
+   gathered layout 3 places <= 4 entries. Lanes then read whole 32-byte sectors. Holes have no say in anything else: forms, constants and the dictionary are chosen as if they were not there.
    An entry that does not exist is never multiplied: an Inf or NaN in x stays with the rows that have the entry.
 
    Pattern. Entry (t, r, l) has column  ref(r, l) + base[t] + delta,  where ref is the lane for a LONG slice and, for the others, the matrix row rounded down to a multiple of bs
@@ -39,9 +39,22 @@
      long    more than long_min nonzeros     cut into pieces of at most AIJTC_PIECE slots; pieces leave partial sums, added in fixed order
      medium  more than short_max             TILE slices of 8 rtile rows
      short   the rest, empty rows too        ROWS slices of 32 rrows rows
+   In a gathered layout (next paragraph) no group is a slice, and rows are sorted by (window, decreasing length, place) instead, place being the place in the order of the clusters and the window 32 gather places.
    rid (the paper's org_rid) lists them in that order: long rows from 0, medium from rid_tile, short from rid_rows, the last two padded with -1 to whole slices.
    All pieces of long rows, TILE slices and ROWS slices that are not of consecutive rows have AIJTC_FORM_RID; the pieces of a long row have the same place in rid, ascending `first`.
    A place without row (-1, or beyond the last matrix row) has no entries, so its slice is never FULL unless empty.
+
+   Gathered layouts
+   ----------------
+   Where rows do not share their offsets, but neighbours in the graph of the matrix share columns, each block of `gather` slices of rows has a list of its columns: list[list_start[b] ..
+   list_start[b + 1]), ascending, for the slices gather b, gather b + 1, .. A product reads the x of the list once, into shared memory, and an entry's column is a place in the list: everywhere in this
+   file read "place in the list" for "column", and 0 for ref. Slices with entries have deltas of 2 bytes, whatever `compress` says, and base[t] = 0. Everything else is as in other layouts.
+
+   So that a block has few columns, rows come in clusters. Row r is a seed if AIJTCIsSeed(r), and of its own cluster. In round 1, 2, .. AIJTC_CLUSTER_ROUNDS each row that is in no cluster and whose number is a column
+   of rows that were in a cluster before the round joins the least of their clusters, a cluster being known by its seed. A row that no round reaches is alone. Rows are ordered by (cluster, number).
+
+   A layout is gathered if params.gather > 0, m = n, rrows = 1, there are nonzeros, all rows are short, no list has more than AIJTC_GATHER_LIST columns, and all lists together have at most nnz / 2.
+   Where a list is too long the build tries AIJTCGatherLess(params.gather), half of it; in all other cases it sets params.gather to 0. list_start and list are NULL then.
 
    References: Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026;
                Lu, Liu, DASP: specific dense matrix multiply-accumulate units accelerated general sparse matrix-vector multiplication, SC'23.
@@ -52,16 +65,21 @@
 #include <stdint.h>
 
 enum {
-  AIJTC_LANES       = 32,
-  AIJTC_TILE_ROWS   = 8,
-  AIJTC_TILE_COLS   = 4,
-  AIJTC_PIECE       = 32, /* slots of a piece of a long row: at most 1024 nonzeros */
-  AIJTC_UNIT        = 32, /* bytes: where slices may start in the streams. A sector, the least that a GPU reads from memory */
-  AIJTC_DELTA_ALIGN = 32, /* bytes: where deltas may start, from the slice's start */
-  AIJTC_MAX_BS      = 8,
-  AIJTC_MAX_DICT    = 256,
-  AIJTC_PROBE       = 64, /* groups of 32 rows that AIJTCProbe looks into */
-  AIJTC_PROBE_ROW   = 256 /* nonzeros: no group with a longer row has common offsets */
+  AIJTC_LANES          = 32,
+  AIJTC_TILE_ROWS      = 8,
+  AIJTC_TILE_COLS      = 4,
+  AIJTC_PIECE          = 32, /* slots of a piece of a long row: at most 1024 nonzeros */
+  AIJTC_UNIT           = 32, /* bytes: where slices may start in the streams. A sector, the least that a GPU reads from memory */
+  AIJTC_DELTA_ALIGN    = 32, /* bytes: where deltas may start, from the slice's start */
+  AIJTC_MAX_BS         = 8,
+  AIJTC_MAX_DICT       = 256,
+  AIJTC_PROBE          = 64,   /* groups of 32 rows that AIJTCProbe looks into */
+  AIJTC_PROBE_ROW      = 256,  /* nonzeros: no group with a longer row has common offsets */
+  AIJTC_GATHER_LIST    = 4096, /* columns of a block of a gathered layout at most: 32 KB of x */
+  AIJTC_GATHER_LEAST   = 8,    /* slices of a block that is tried after a larger one */
+  AIJTC_GATHER_MOST    = 64,   /* slices of a block */
+  AIJTC_CLUSTER        = 256,  /* rows of a cluster in the mean */
+  AIJTC_CLUSTER_ROUNDS = 16
 };
 
 typedef enum {
@@ -121,6 +139,7 @@ typedef struct {
   PetscInt      bs;           /* 1..AIJTC_MAX_BS */
   AIJTCCompress compress;
   PetscCount    dict_min; /* the least number of stored values that a dictionary is made for, 1 or more. It costs a load that waits for another: below some 10^6 values that is more than it saves */
+  PetscInt      gather;   /* slices of a block of rows that gathers its x together; 0: no such blocks */
 } AIJTCParams;
 
 /* One layout in one memory space (host or device). Arrays of no length are NULL. Host: every array is an allocation of its own. Device: memory[] is owned, the arrays lie in it. nrid and the
@@ -149,10 +168,14 @@ typedef struct {
   PetscInt    *long_piece; /* [nlong + 1] first LONG slice of each long row; NULL if nlong is 0 */
   PetscScalar *partial;    /* [nslices[AIJTC_LONG]] work of the CUDA product; NULL on the host */
 
+  PetscInt  nblocks, nlist, longest_list; /* gathered: blocks, columns of all lists, of the longest; else 0 */
+  PetscInt *list_start;                   /* [nblocks + 1] */
+  PetscInt *list;                         /* [nlist] */
+
   PetscInt *start; /* [m + 1] the CSR row offsets: a refresh finds the values of a row by them */
 
   /* Device layouts; NULL and 0 on the host */
-  void     *memory[3];    /* start and misfit; what follows from the rows: slice, rid, long_piece, partial, dict; the streams */
+  void     *memory[4];    /* start and misfit; what follows from the rows: slice, rid, long_piece, partial, dict; the streams; list_start and list */
   int      *misfit;       /* work of the refresh: zero between refreshes */
   PetscInt  largest;      /* entries of the largest slice of consecutive rows */
   PetscBool exact_always; /* every slice stores 8 bytes a place, so that a refresh fits whatever the values are */
@@ -161,6 +184,34 @@ typedef struct {
 static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
 {
   return layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nslices[AIJTC_ROWS];
+}
+
+#if defined(__CUDACC__)
+  #define AIJTC_HOST_DEVICE __host__ __device__
+#else
+  #define AIJTC_HOST_DEVICE
+#endif
+
+/* Are so few places without entries that all are to be stored? */
+AIJTC_HOST_DEVICE static inline bool AIJTCFewHoles(bool gathered, int64_t places, int64_t entries)
+{
+  return gathered ? 3 * places <= 4 * entries : 14 * places <= 15 * entries;
+}
+
+/* The slices of a block to try after `gather`, which had too long a list; 0: none */
+static inline PetscInt AIJTCGatherLess(PetscInt gather)
+{
+  return gather % 2 == 0 && gather / 2 >= AIJTC_GATHER_LEAST ? gather / 2 : 0;
+}
+
+/* Does row r begin a cluster? One row of AIJTC_CLUSTER does, by a hash of 32 bits (the finisher of MurmurHash3) */
+AIJTC_HOST_DEVICE static inline bool AIJTCIsSeed(PetscInt r)
+{
+  uint32_t h = (uint32_t)r;
+
+  h = (h ^ h >> 16) * 0x85ebca6bu;
+  h = (h ^ h >> 13) * 0xc2b2ae35u;
+  return (h ^ h >> 16) % AIJTC_CLUSTER == 0;
 }
 
 /* Replaces every PETSC_DECIDE in params; bs, common and longest as AIJTCProbe found them. docs/layout.md has the rule. */

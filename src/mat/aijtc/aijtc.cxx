@@ -16,6 +16,7 @@ PetscErrorCode MatAIJTCSettingsDefault(MatAIJTCSettings *s)
   s->window        = PETSC_DECIDE;
   s->rows_per_lane = PETSC_DECIDE;
   s->tile_groups   = PETSC_DECIDE;
+  s->gather        = PETSC_DECIDE;
   s->keep_csr      = PETSC_TRUE;
   s->check         = PETSC_FALSE;
   s->check_rtol    = AIJTC_CHECK_RTOL;
@@ -24,7 +25,7 @@ PetscErrorCode MatAIJTCSettingsDefault(MatAIJTCSettings *s)
 
 static bool MatAIJTCSameLayout(const MatAIJTCSettings *a, const MatAIJTCSettings *b)
 {
-  return a->form == b->form && a->compress == b->compress && a->long_row == b->long_row && a->short_row == b->short_row && a->window == b->window && a->rows_per_lane == b->rows_per_lane && a->tile_groups == b->tile_groups;
+  return a->form == b->form && a->compress == b->compress && a->long_row == b->long_row && a->short_row == b->short_row && a->window == b->window && a->rows_per_lane == b->rows_per_lane && a->tile_groups == b->tile_groups && a->gather == b->gather;
 }
 
 /* Takes over new settings; the layout is built anew, at the next product, if it depends on what changed */
@@ -86,6 +87,8 @@ static PetscErrorCode MatAIJTCCheckSettings(Mat A, const MatAIJTCSettings *s)
   PetscCheck(s->rows_per_lane == PETSC_DECIDE || s->rows_per_lane == 1 || s->rows_per_lane == 2 || s->rows_per_lane == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows to a lane: use 1, 2, 4 or PETSC_DECIDE (-mat_aijtc_rows_per_lane)",
              s->rows_per_lane);
   PetscCheck(s->tile_groups == PETSC_DECIDE || s->tile_groups == 1 || s->tile_groups == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " groups of 8 rows to a slice of tiles: use 1, 4 or PETSC_DECIDE (-mat_aijtc_tile_groups)", s->tile_groups);
+  PetscCheck((s->gather >= 0 && s->gather <= AIJTC_GATHER_MOST) || s->gather == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " slices: use 1 to %d, 0 for no gathered layout, or PETSC_DECIDE (-mat_aijtc_gather_slices)",
+             s->gather, (int)AIJTC_GATHER_MOST);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -362,7 +365,7 @@ PetscErrorCode MatAIJTCGetRowClasses(Mat A, PetscInt *long_row, PetscInt *short_
   Note:
   `PETSC_DECIDE`, the default of both, chooses by the sizes of the matrix and by whether its rows share their offsets. The layout is built again at the next product.
 
-.seealso: `MATAIJTC`, `MatAIJTCGetRowGroups()`, `MatAIJTCSetRowClasses()`, `MatAIJTCGetInfo()`
+.seealso: `MATAIJTC`, `MatAIJTCGetRowGroups()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetGather()`, `MatAIJTCGetInfo()`
 @*/
 PetscErrorCode MatAIJTCSetRowGroups(Mat A, PetscInt rows_per_lane, PetscInt tile_groups)
 {
@@ -403,6 +406,72 @@ PetscErrorCode MatAIJTCGetRowGroups(Mat A, PetscInt *rows_per_lane, PetscInt *ti
   PetscCall(MatAIJTCCheckType(A, &tc));
   if (rows_per_lane) *rows_per_lane = tc->settings.rows_per_lane;
   if (tile_groups) *tile_groups = tc->settings.tile_groups;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCSetGather - Sets how many slices of the layout of a `MATAIJTC` matrix gather their entries of x together
+
+  Logically Collective
+
+  Input Parameters:
++ A      - the matrix, of type `MATAIJTC`
+- slices - slices of a block, of 32 rows each, whose columns are listed once; 0 for a layout without such blocks
+
+  Options Database Key:
+. -mat_aijtc_gather_slices n - see `slices`
+
+  Level: advanced
+
+  Notes:
+  Rows of unstructured meshes do not share their offsets, but neighbours share columns. In a gathered layout rows are clustered by a breadth-first search of the graph of the matrix, a block of rows
+  reads the entries of x that it needs once, into the shared memory of a multiprocessor, and columns are stored as places among them.
+
+  `PETSC_DECIDE`, the default, chooses by the sizes of the matrix and by whether its rows share their offsets. A layout is gathered only if the matrix is square (for the MPI type: of the blocks the
+  diagonal one), all rows are short (`MatAIJTCSetRowClasses()`), a lane has one row (`MatAIJTCSetRowGroups()`), no block has more than 4096 columns, and the columns of all blocks together are at most
+  half the nonzeros; else the layout is as with 0. `MatAIJTCGetInfo()` tells which. The `sort_window` of `MatAIJTCSetRowClasses()` has no effect on a gathered layout.
+
+  On the host the product is the same to the last bit, gathered or not. The layout is built again at the next product.
+
+.seealso: `MATAIJTC`, `MatAIJTCGetGather()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetRowGroups()`, `MatAIJTCGetInfo()`
+@*/
+PetscErrorCode MatAIJTCSetGather(Mat A, PetscInt slices)
+{
+  Mat_AIJTC       *tc;
+  MatAIJTCSettings settings;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  settings        = tc->settings;
+  settings.gather = slices;
+  PetscCall(MatAIJTCCheckSettings(A, &settings));
+  PetscCall(MatAIJTCSetSettings(A, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCGetGather - Gets how many slices of the layout of a `MATAIJTC` matrix gather their entries of x together, as set
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix, of type `MATAIJTC`
+
+  Output Parameter:
+. slices - slices of a block; 0 for none, `PETSC_DECIDE` if it was not set
+
+  Level: advanced
+
+.seealso: `MATAIJTC`, `MatAIJTCSetGather()`, `MatAIJTCGetInfo()`
+@*/
+PetscErrorCode MatAIJTCGetGather(Mat A, PetscInt *slices)
+{
+  Mat_AIJTC *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckType(A, &tc));
+  PetscAssertPointer(slices, 2);
+  *slices = tc->settings.gather;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -529,6 +598,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
   PetscCall(PetscOptionsInt("-mat_aijtc_sort_window", "Rows sorted by length together, 0 for all", "MatAIJTCSetRowClasses", s.window, &s.window, NULL));
   PetscCall(PetscOptionsInt("-mat_aijtc_rows_per_lane", "Short rows of a lane: 1, 2 or 4", "MatAIJTCSetRowGroups", s.rows_per_lane, &s.rows_per_lane, NULL));
   PetscCall(PetscOptionsInt("-mat_aijtc_tile_groups", "Groups of 8 medium rows of a warp: 1 or 4", "MatAIJTCSetRowGroups", s.tile_groups, &s.tile_groups, NULL));
+  PetscCall(PetscOptionsInt("-mat_aijtc_gather_slices", "Slices whose entries of x are gathered together, 0 for none", "MatAIJTCSetGather", s.gather, &s.gather, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtc_keep_csr", "Keep the parent's device arrays beside the layout", "MatAIJTCSetKeepCSR", s.keep_csr, &s.keep_csr, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtc_check", "Compare every product with the parent type's", "MatAIJTCSetCheck", s.check, &s.check, NULL));
   PetscCall(PetscOptionsReal("-mat_aijtc_check_rtol", "Allowed difference, relative to ||A||_F ||x||_2", "MatAIJTCSetCheck", s.check_rtol, &s.check_rtol, NULL));
@@ -550,11 +620,12 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
 .  -mat_aijtc_form (auto|tile|row)              - how rows are dealt out to lanes: by length (the default), all in tiles, each to a lane
 .  -mat_aijtc_compress (auto|off|pattern|value) - what is compressed, without loss: pattern and values (the default), nothing, or one of them
 .  -mat_aijtc_mma (tensor|core)                 - Tensor Cores (the default) or CUDA cores for tiles and long rows
-.  -mat_aijtc_long_row n                        - rows with more nonzeros are long (by default chosen for the matrix, as the next four)
+.  -mat_aijtc_long_row n                        - rows with more nonzeros are long (by default chosen for the matrix, as the next five)
 .  -mat_aijtc_short_row n                       - rows with at most so many nonzeros are short
 .  -mat_aijtc_sort_window n                     - rows sorted by length together (0 for all)
 .  -mat_aijtc_rows_per_lane (1|2|4)             - short rows that a lane multiplies at once
 .  -mat_aijtc_tile_groups (1|4)                 - groups of 8 medium rows that a warp multiplies at once
+.  -mat_aijtc_gather_slices n                   - slices of 32 rows whose entries of x are gathered together, where the matrix allows (0: none)
 .  -mat_aijtc_keep_csr (true|false)             - keep the parent's device arrays beside the layout (the default)
 .  -mat_aijtc_check (true|false)                - compares every product with the parent type's
 -  -mat_aijtc_check_rtol rtol                   - the difference it allows (1e-12)
@@ -576,7 +647,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
    An assembled `MATAIJCUSPARSE` must be converted, not re-typed: `MatConvert(A, MATAIJTC, MAT_INPLACE_MATRIX, &A)`; `MatSetType()` on it discards the values, as between any two
    types of which neither name begins with the other's.
 
-.seealso: [](ch_matrices), `MATAIJ`, `MATAIJCUSPARSE`, `MatAIJTCSetForm()`, `MatAIJTCSetCompress()`, `MatAIJTCSetMMA()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetKeepCSR()`, `MatAIJTCSetCheck()`, `MatAIJTCGetInfo()`, `KSPTCCG`, `KSPTCBCGS`
+.seealso: [](ch_matrices), `MATAIJ`, `MATAIJCUSPARSE`, `MatAIJTCSetForm()`, `MatAIJTCSetCompress()`, `MatAIJTCSetMMA()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetGather()`, `MatAIJTCSetKeepCSR()`, `MatAIJTCSetCheck()`, `MatAIJTCGetInfo()`, `KSPTCCG`, `KSPTCBCGS`
 M*/
 
 /*MC

@@ -69,6 +69,8 @@ static PetscErrorCode MatAIJTCAddInfo(const MatAIJTCClass *c, const Mat_AIJTC *t
   info->bytes += AIJTCLayoutBytes(l);
   info->bytes_pattern += l->npattern;
   info->bytes_values += l->nvalue;
+  info->gathered_columns += l->nlist;
+  info->gather_slices = PetscMax(info->gather_slices, l->params.gather);
   info->bytes_read += AIJTCLayoutBytes(l) - (PetscCount)((l->m + 1) * sizeof(*l->start));
   if (!info->block_size) {
     info->long_row       = l->params.long_min;
@@ -124,9 +126,9 @@ PetscErrorCode MatAIJTCGetInfo(Mat A, MatAIJTCInfo *info)
 /* The sums over all processes of what MatView() prints */
 static PetscErrorCode MatAIJTCSumInfo(Mat A, MatAIJTCInfo *info)
 {
-  PetscCount *const sums[] = {&info->rows_long,          &info->rows_medium,  &info->rows_short,      &info->rows_empty,        &info->slices_long,  &info->slices_tile,   &info->slices_row,
-                              &info->slices_consecutive, &info->offsets_none, &info->offsets_1,       &info->offsets_2,         &info->offsets_4,    &info->entries,       &info->bytes,
-                              &info->bytes_pattern,      &info->bytes_values, &info->values_constant, &info->values_dictionary, &info->values_float, &info->values_double, &info->bytes_read};
+  PetscCount *const sums[] = {&info->rows_long,       &info->rows_medium,       &info->rows_short,   &info->rows_empty,    &info->slices_long, &info->slices_tile,     &info->slices_row,    &info->slices_consecutive,
+                              &info->offsets_none,    &info->offsets_1,         &info->offsets_2,    &info->offsets_4,     &info->entries,     &info->bytes,           &info->bytes_pattern, &info->bytes_values,
+                              &info->values_constant, &info->values_dictionary, &info->values_float, &info->values_double, &info->bytes_read,  &info->gathered_columns};
   constexpr int     nsums  = sizeof(sums) / sizeof(*sums);
   PetscInt64        n[nsums + 2];
 
@@ -135,6 +137,7 @@ static PetscErrorCode MatAIJTCSumInfo(Mat A, MatAIJTCInfo *info)
   n[nsums]     = info->builds;
   n[nsums + 1] = info->values_vary;
   PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, n, nsums + 2, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
+  PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &info->gather_slices, 1, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
   for (int k = 0; k < nsums; k++) *sums[k] = (PetscCount)n[k];
   info->builds            = n[nsums] ? 1 : 0; /* by any process */
   info->values_vary       = n[nsums + 1] ? PETSC_TRUE : PETSC_FALSE;
@@ -158,6 +161,7 @@ static PetscErrorCode MatAIJTCViewLayout(const MatAIJTCClass *c, const MatAIJTCS
                                    "    slices: pieces=%" PetscCount_FMT ", tiles=%" PetscCount_FMT ", rows=%" PetscCount_FMT " (of consecutive rows=%" PetscCount_FMT "); rows per lane=%" PetscInt_FMT ", tile groups=%" PetscInt_FMT
                                    ", block size=%" PetscInt_FMT "\n",
                                    i->slices_long, i->slices_tile, i->slices_row, i->slices_consecutive, i->rows_per_lane, i->tile_groups, i->block_size));
+  if (i->gathered_columns) PetscCall(PetscViewerASCIIPrintf(viewer, "    gathered: blocks of %" PetscInt_FMT " slices, %" PetscCount_FMT " columns in their lists\n", i->gather_slices, i->gathered_columns));
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "    compress=%s: slices with offsets of 0 bytes=%" PetscCount_FMT ", 1=%" PetscCount_FMT ", 2=%" PetscCount_FMT ", 4=%" PetscCount_FMT "; values constant=%" PetscCount_FMT ", dictionary=%" PetscCount_FMT
                                    ", float=%" PetscCount_FMT ", double=%" PetscCount_FMT "%s\n",

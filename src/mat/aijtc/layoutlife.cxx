@@ -69,6 +69,7 @@ PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, Pe
   p->bs        = PETSC_DECIDE;
   p->compress  = (AIJTCCompress)c;
   p->dict_min  = PETSC_DECIDE;
+  p->gather    = s->gather;
   PetscCall(AIJTCParamsResolve(m, n, nnz, bs, common, longest, p));
   if (s->form == MAT_AIJTC_FORM_ROW) p->short_max = p->long_min;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,7 +1,7 @@
 /*
    Method
-     The layout from the CSR arrays in device memory, without a copy of them to the host: order of the rows (build_order.cu), form and size of every slice (build_analyze.cu), the pattern stream
-     (build_write.cu), the values as a refresh stores them (refresh.cu). The host waits twice, for the numbers of slices and for the bytes of the streams, because it must ask for memory.
+     The layout from the CSR arrays in device memory, without a copy of them to the host: order of the rows (build_order.cu; where blocks of them are to gather x together build_cluster.cu and build_gather.cu), form and size of every slice (build_analyze.cu), the pattern stream
+     (build_write.cu), the values as a refresh stores them (refresh.cu). The host waits twice, for the numbers of slices and for the bytes of the streams, and for the lengths of lists if there are any, because it must ask for memory.
 
    Layout
      include/petsctc/private/aijtclayout.h; the same bytes as AIJTCLayoutBuild_Host()
@@ -75,14 +75,50 @@ PetscErrorCode BuildEmpty(AIJTCLayout *layout, cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What a first plan has found and allocated */
+PetscErrorCode ForgetRows(AIJTCLayout *layout, Found *found, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaFreeAsync(layout->memory[1], stream));
+  layout->memory[1] = nullptr;
+  PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PlanRows(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, Scratch &scratch, cudaStream_t stream)
+{
+  RowCounts rows;
+
+  PetscFunctionBegin;
+  PetscCall(ClassifyRows(layout, A.i, flag, &found->rows, &rows, stream));
+  PetscCall(SetSizes(layout, rows));
+  PetscCall(AllocateSlices(layout, stream));
+  PetscCall(OrderRows(layout, A, flag, rows, group, scratch, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Gathered if it may be: then *places are the places of the columns in the lists, else NULL */
+PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, PetscInt **places, Scratch &scratch, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  *places = nullptr;
+  if (layout->m != layout->n || layout->params.rrows > 1) layout->params.gather = 0;
+  for (PetscInt tried = -1; tried != layout->params.gather;) {
+    if (tried >= 0) PetscCall(ForgetRows(layout, found, stream));
+    tried = layout->params.gather;
+    PetscCall(PlanRows(A, layout, flag, found, group, scratch, stream));
+    if (tried) PetscCall(GatherColumns(layout, A, places, scratch, stream));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
 {
   Scratch      scratch(stream);
-  RowCounts    rows;
   StreamCounts streams;
   Found       *found;
   uint8_t     *flag;
-  PetscInt    *group;
+  PetscInt    *group, *places;
   Units       *unit  = nullptr;
   const auto   place = [&](Block &block) {
     block.Place(1, &found);
@@ -98,14 +134,13 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   }
   PetscCall(scratch.GetAll(place));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
-  PetscCall(ClassifyRows(layout, A.i, flag, &found->rows, &rows, stream));
-  PetscCall(SetSizes(layout, rows));
-  PetscCall(AllocateSlices(layout, stream));
-  PetscCall(OrderRows(layout, A.i, flag, rows, &group, scratch, stream));
-  PetscCall(AnalyzeSlices(layout, A, group, &found->table, &unit, scratch, &streams, stream));
+  PetscCall(PlanGathered(A, layout, flag, found, &group, &places, scratch, stream));
+
+  const Csr columns = {A.i, places ? places : A.j, A.a};
+  PetscCall(AnalyzeSlices(layout, columns, group, &found->table, &unit, scratch, &streams, stream));
   PetscCall(SetStreamSizes(layout, streams));
   PetscCall(AllocateStreams(layout, stream));
-  PetscCall(WritePattern(layout, A, unit, streams.mixed, stream));
+  PetscCall(WritePattern(layout, columns, unit, streams.mixed, stream));
   PetscCall(StoreValues(layout, A.a, stream));
   PetscCall(SettleLayout(stream));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -50,10 +50,11 @@ struct Block {
   }
 };
 
-/* The arrays of a layout, allocated as their sizes become known: start and misfit; slice, rid, long_piece, partial and room for dict; pattern and value */
+/* The arrays of a layout, allocated as their sizes become known: start and misfit; slice, rid, long_piece, partial and room for dict; pattern and value; list_start and list */
 PetscErrorCode AllocateStart(AIJTCLayout *layout, cudaStream_t stream);
 PetscErrorCode AllocateSlices(AIJTCLayout *layout, cudaStream_t stream);
 PetscErrorCode AllocateStreams(AIJTCLayout *layout, cudaStream_t stream);
+PetscErrorCode AllocateLists(AIJTCLayout *layout, cudaStream_t stream);
 
 /* Temporary device memory, freed in the order of the stream when the object goes, after errors too */
 class Scratch {
@@ -94,7 +95,7 @@ public:
   }
 
 private:
-  static constexpr int most = 24;
+  static constexpr int most = 64;
   cudaStream_t         stream;
   void                *held[most];
   int                  count = 0;
@@ -159,13 +160,25 @@ struct Csr {
 /* 1. Which groups are slices of consecutive rows (flag[], one a group), how many rows the classes have; the row offsets into layout->start, and no misfit. Waits for the device. */
 PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8_t flag[], RowCounts *found, RowCounts *counts, cudaStream_t stream);
 /* 2. rid, long_piece, and the groups that are slices, in *group (NULL if all are) */
-PetscErrorCode OrderRows(AIJTCLayout *layout, const PetscInt i[], const uint8_t flag[], const RowCounts &counts, PetscInt **group, Scratch &scratch, cudaStream_t stream);
+PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, PetscInt **group, Scratch &scratch, cudaStream_t stream);
+/* Of gathered layouts: the rows of a square matrix by cluster */
+PetscErrorCode ClusterRows(PetscInt m, const Csr &A, int32_t **row, Scratch &scratch, cudaStream_t stream);
+/* Of gathered layouts, after 2.: the lists, and for each nonzero the place of its column, in *places. Or params.gather becomes what to plan for instead. Waits for the device. */
+PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, PetscInt **places, Scratch &scratch, cudaStream_t stream);
 /* 3. All of every slice but its places in the streams, which are in *unit; the dictionary. Waits for the device. */
 PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
 /* 4. The places of the slices, and the pattern stream. values: StreamCounts.mixed */
 PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], bool values, cudaStream_t stream);
 /* 5. The value stream (refresh.cu) */
 PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream);
+
+static inline int BitsFor(uint64_t largest)
+{
+  int bits = 0;
+
+  for (; largest; largest >>= 1) bits++;
+  return bits;
+}
 
 static inline PetscInt GroupsOf(PetscInt m, const AIJTCParams &params)
 {

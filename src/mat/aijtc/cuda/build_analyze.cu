@@ -276,15 +276,15 @@ __device__ __forceinline__ uint32_t DeltaForm(int width)
 
 /* Gives every lane a place if something is stored for each entry and there are few holes. slice has its form, and the number of its values without holes */
 template <int R>
-__device__ __forceinline__ void SetPlaces(const Profile &profile, int period, AIJTCSlice &slice)
+__device__ __forceinline__ void SetPlaces(const SliceShape &shape, const Profile &profile, AIJTCSlice &slice)
 {
   const bool    constant = slice.form & AIJTC_FORM_CONST;
   const int64_t places   = (int64_t)slice.slots * (AIJTC_LANES * R);
 
   if (slice.form & AIJTC_FORM_FULL || (constant && !(slice.form >> AIJTC_FORM_DELTA & 3))) return;
-  if (14 * places > 15 * (int64_t)slice.entries || places > INT_MAX) return;
+  if (!AIJTCFewHoles(shape.gathered, places, slice.entries) || places > INT_MAX) return;
   slice.form |= AIJTC_FORM_SPREAD;
-  if (!constant) slice.values = (int32_t)places - profile.constants * (AIJTC_LANES * R - period);
+  if (!constant) slice.values = (int32_t)places - profile.constants * (AIJTC_LANES * R - shape.period());
 }
 
 /* Slots, entries, values and form; whether values are floats as FORM_FLOATS. slice has its rows, and entries */
@@ -299,7 +299,7 @@ __device__ Profile Analyze(const SliceShape &shape, const SliceRows<R> &rows, co
   int64_t       spare  = 0; /* bytes an entry that deltas may have and still be too many */
   Profile       profile;
 
-  if (pattern && shape.kind == AIJTC_ROWS) {
+  if (pattern && shape.kind == AIJTC_ROWS && !shape.gathered) {
     merged = WalkMerged(rows, A, values, period, longest > INT_MAX / 2 ? INT_MAX : 2 * longest, profile);
     if (merged) spare = (int64_t)profile.slots * (full(profile.slots) ? 8 : 8 + 4 * R) - (int64_t)slots * (full(slots) ? 8 : 8 + 4 * R);
   }
@@ -309,8 +309,8 @@ __device__ Profile Analyze(const SliceShape &shape, const SliceRows<R> &rows, co
 
     csr.slots  = slots;
     csr.values = slice.entries;
-    if (pattern || values) WalkCSR(rows, A, pattern, values, period, csr);
-    width = !pattern ? 4 : csr.spread == 0 && shape.kind != AIJTC_ROWS ? 0 : csr.spread < 256 ? 1 : csr.spread < 65536 ? 2 : 4;
+    if ((pattern && !shape.gathered) || values) WalkCSR(rows, A, pattern && !shape.gathered, values, period, csr);
+    width = shape.gathered ? 2 : !pattern ? 4 : csr.spread == 0 && shape.kind != AIJTC_ROWS ? 0 : csr.spread < 256 ? 1 : csr.spread < 65536 ? 2 : 4;
     if (!merged || spare > (int64_t)width * slice.entries) {
       profile = csr;
       slice.form |= DeltaForm(width);
@@ -323,7 +323,7 @@ __device__ Profile Analyze(const SliceShape &shape, const SliceRows<R> &rows, co
     slice.form |= AIJTC_FORM_CONST;
     slice.values = slice.slots * period;
   } else if (values && profile.floats) slice.form |= FORM_FLOATS;
-  SetPlaces<R>(profile, period, slice);
+  SetPlaces<R>(shape, profile, slice);
   return profile;
 }
 
@@ -442,7 +442,7 @@ PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, const Span &span, const 
 {
   const AIJTCCompress compress = layout->params.compress;
   const bool          pattern = compress & AIJTC_COMPRESS_PATTERN, values = compress & AIJTC_COMPRESS_VALUE;
-  const SliceShape    shape      = {span.kind, layout->m, (int)layout->params.bs};
+  const SliceShape    shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
   const PetscInt      kind_begin = span.kind == AIJTC_LONG ? 0 : layout->nslices[AIJTC_LONG] + (span.kind == AIJTC_TILE ? 0 : layout->nslices[AIJTC_TILE]), begin = span.begin - kind_begin;
   StagePlan           plan;
   unsigned            blocks;

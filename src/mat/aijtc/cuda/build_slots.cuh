@@ -23,6 +23,7 @@ struct SliceShape {
   AIJTCKind kind;
   PetscInt  m;
   int       bs;
+  bool      gathered;
 
   __device__ __forceinline__ int period() const { return kind == AIJTC_ROWS ? bs : 1; }
 };
@@ -69,7 +70,7 @@ struct SliceRows {
         len[r] = min(len[r], (int32_t)(AIJTC_PIECE * AIJTC_LANES));
         ref[r] = lane;
       } else {
-        ref[r] = (int32_t)(row - row % shape.bs);
+        ref[r] = shape.gathered ? 0 : (int32_t)(row - row % shape.bs);
         rem[r] = shape.kind == AIJTC_ROWS ? (int32_t)(row % shape.bs) : 0;
       }
     }

@@ -112,7 +112,7 @@ __device__ void WriteMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, c
 }
 
 template <int R>
-__device__ void WriteCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, int lane)
+__device__ void WriteCSR(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, int lane)
 {
   int32_t before = 0; /* places */
 
@@ -126,7 +126,7 @@ __device__ void WriteCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, cons
       mask[r] = __ballot_sync(ALL_LANES, rows.Has(r, t));
       base    = min(base, off[r]);
     }
-    base = __reduce_min_sync(ALL_LANES, base);
+    base = shape.gathered ? 0 : __reduce_min_sync(ALL_LANES, base);
     pattern.PutHead(slice, t, base, (uint32_t)before, mask, lane);
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, 
 
   WaitForStage();
   if (IsMerged(shape, slice)) WriteMerged(slice, rows, near, shape.period(), look, pattern, lane);
-  else WriteCSR(slice, rows, near, pattern, lane);
+  else WriteCSR(shape, slice, rows, near, pattern, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.head_end, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.end, lane);
   FillUnit(value, value + (size_t)slice.values * ValueWidth(slice), lane);
@@ -178,7 +178,7 @@ template <int R>
 PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Csr &A, const Units unit[], bool values, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
-  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs};
+  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
   const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid};
   StagePlan        plan;
 

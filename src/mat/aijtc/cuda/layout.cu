@@ -95,6 +95,18 @@ PetscErrorCode AllocateStreams(AIJTCLayout *layout, cudaStream_t stream)
   PetscCall(AllocateBlock(layout, 2, place, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode AllocateLists(AIJTCLayout *layout, cudaStream_t stream)
+{
+  const auto place = [layout](Block &block) {
+    block.Place((PetscCount)layout->nblocks + 1, &layout->list_start);
+    block.Place(layout->nlist, &layout->list);
+  };
+
+  PetscFunctionBegin;
+  PetscCall(AllocateBlock(layout, 3, place, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 } // namespace aijtcbuild
 
 namespace
@@ -153,6 +165,8 @@ AIJTCLayout WithoutArrays(const AIJTCLayout &from, PetscBool cuda)
   to.rid          = nullptr;
   to.long_piece   = nullptr;
   to.partial      = nullptr;
+  to.list_start   = nullptr;
+  to.list         = nullptr;
   to.start        = nullptr;
   to.misfit       = nullptr;
   to.largest      = 0;
@@ -167,6 +181,7 @@ PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t
   PetscCall(aijtcbuild::AllocateStart(device, stream));
   PetscCall(aijtcbuild::AllocateSlices(device, stream));
   PetscCall(aijtcbuild::AllocateStreams(device, stream));
+  if (device->params.gather) PetscCall(aijtcbuild::AllocateLists(device, stream));
   if (!host->dict) device->dict = nullptr;
   PetscCall(ToDevice(AIJTCSlicesTotal(host), host->slice, device->slice, stream));
   PetscCall(ToDevice(host->npattern, host->pattern, device->pattern, stream));
@@ -174,6 +189,8 @@ PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t
   PetscCall(ToDevice(AIJTC_MAX_DICT, host->dict, device->dict, stream));
   PetscCall(ToDevice(host->nrid, host->rid, device->rid, stream));
   PetscCall(ToDevice((PetscCount)host->nlong + 1, host->long_piece, device->long_piece, stream));
+  PetscCall(ToDevice((PetscCount)host->nblocks + 1, host->list_start, device->list_start, stream));
+  PetscCall(ToDevice(host->nlist, host->list, device->list, stream));
   PetscCall(ToDevice((PetscCount)host->m + 1, host->start, device->start, stream));
   PetscCallCUDA(cudaMemsetAsync(device->misfit, 0, sizeof(*device->misfit), stream));
   device->largest      = LargestEntries(host);
@@ -191,6 +208,8 @@ PetscErrorCode Download(const AIJTCLayout *device, AIJTCLayout *host, cudaStream
   PetscCall(ToHost(AIJTC_MAX_DICT, device->dict, &host->dict, stream));
   PetscCall(ToHost(device->nrid, device->rid, &host->rid, stream));
   PetscCall(ToHost((PetscCount)device->nlong + 1, device->long_piece, &host->long_piece, stream));
+  PetscCall(ToHost((PetscCount)device->nblocks + 1, device->list_start, &host->list_start, stream));
+  PetscCall(ToHost(device->nlist, device->list, &host->list, stream));
   PetscCall(ToHost((PetscCount)device->m + 1, device->start, &host->start, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);

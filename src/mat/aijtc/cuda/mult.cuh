@@ -16,7 +16,7 @@ static inline bool AIJTCHasPieces(const AIJTCLayout &A)
 
 static inline LayoutView AIJTCLayoutView(const AIJTCLayout &A)
 {
-  return {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs};
+  return {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs, A.params.gather, A.list_start, A.list};
 }
 
 /* One launch for all slices: where there are both kinds, and rrows = rtile = 1 */
@@ -29,6 +29,8 @@ PETSC_INTERN PetscErrorCode AIJTCLayoutMultMixed_CUDA(const AIJTCLayout *layout,
 /* Blocks of the launch below */
 unsigned                    AIJTCRowsBlocks(const AIJTCLayout &A);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
+/* Of gathered layouts, instead */
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultGathered_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 /* The sums of long rows from those of their pieces, behind both */
 PETSC_INTERN PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);

@@ -163,6 +163,7 @@ unsigned AIJTCRowsBlocks(const AIJTCLayout &A)
   SweepOrder sweep;
 
   if (!A.nslices[AIJTC_ROWS]) return 0;
+  if (A.params.gather) return (unsigned)A.nblocks;
   return SweepOf(A, &sweep) ? BlocksOf(sweep) : OrderOf(A).nblocks;
 }
 
@@ -172,7 +173,8 @@ PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscSc
 
   PetscFunctionBegin;
   if (!layout->nslices[AIJTC_ROWS]) PetscFunctionReturn(PETSC_SUCCESS);
-  if (SweepOf(*layout, &sweep)) PetscCall(LaunchSweep(*layout, sweep, x, y, z, dots, stream));
+  if (layout->params.gather) PetscCall(AIJTCLayoutMultGathered_CUDA(layout, x, y, z, dots, stream));
+  else if (SweepOf(*layout, &sweep)) PetscCall(LaunchSweep(*layout, sweep, x, y, z, dots, stream));
   else if (layout->params.rrows == 4) PetscCall(Launch<4>(*layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 2) PetscCall(Launch<2>(*layout, x, y, z, dots, stream));
   else PetscCall(Launch<1>(*layout, x, y, z, dots, stream));

@@ -27,6 +27,25 @@ struct RowSums {
   }
 };
 
+/* The sums of the rows of a slice, or what they add to y */
+template <int R, class Dots>
+__device__ __forceinline__ void StoreRows(const LayoutView &A, const SliceView &s, PetscInt m, int lane, const RowSums<R> &sums, const PetscScalar *y, PetscScalar *z, const Dots &dots)
+{
+  const bool rid   = s.form & AIJTC_FORM_RID;
+  const int  first = s.row + lane;
+
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    const int row = rid ? __ldg(A.rid + first + AIJTC_LANES * r) : first + AIJTC_LANES * r;
+
+    if (rid ? row < 0 : row >= m) continue;
+    const PetscScalar result = y ? y[row] + sums.sum[r] : sums.sum[r];
+
+    z[row] = result;
+    dots.add(row, result);
+  }
+}
+
 template <int R, class Dots>
 __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
@@ -55,14 +74,5 @@ __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, P
     }
     ForSlotsOfAnyForm<R, RowsBatch<R>>(s, lane, refs, x, add);
   }
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-    const int row = rid ? __ldg(A.rid + first + AIJTC_LANES * r) : first + AIJTC_LANES * r;
-
-    if (rid ? row < 0 : row >= m) continue;
-    const PetscScalar result = y ? y[row] + sums.sum[r] : sums.sum[r];
-
-    z[row] = result;
-    dots.add(row, result);
-  }
+  StoreRows(A, s, m, lane, sums, y, z, dots);
 }

@@ -133,7 +133,7 @@ template <int R>
 PetscErrorCode LaunchValues(const AIJTCLayout *layout, const Span &span, const ValuesView &A, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
-  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs};
+  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
   const size_t     dict       = layout->ndict ? (sizeof(DictCopy) + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN : 0;
   StagePlan        plan;
 

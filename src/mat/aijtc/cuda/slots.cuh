@@ -31,6 +31,8 @@ struct LayoutView {
   const PetscScalar *dict;
   const PetscInt    *rid;
   PetscInt           bs;
+  PetscInt           gather; /* as in AIJTCParams */
+  const PetscInt    *list_start, *list;
 };
 
 /* A slice, the same in all lanes */
@@ -169,7 +171,7 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
 #pragma unroll
   for (int u = 0; u < U; u++) {
     const bool exists = !PART || t + u < s.slots, constant = !Values::constant && BYTES == 0 && (head[u].where & AIJTC_SLOT_CONST);
-    const int  first  = (int)(head[u].where & ~AIJTC_SLOT_CONST);
+    const int  first  = BYTES && PLACING != PLACING_PACKED ? AIJTC_LANES * R * (t + u) : (int)(head[u].where & ~AIJTC_SLOT_CONST); /* known, where it can be, before the head is there */
     int        before = first;
 
 #pragma unroll

@@ -6,6 +6,7 @@
      include/petsctc/private/aijtclayout.h
 */
 #include <petsctc/private/devicescratch.h>
+#include "mult.cuh"
 #include "spmm.cuh"
 #include <petsctc/private/aijtcops.h>
 
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) ColumnsKernel(cons
   const int       rest = row < 0 ? 0 : (int)(row % A.bs);
   ColumnSums<K>   sums(X);
 
-  ForGroup<R>(s, groups.group(), lane, row - rest, rest, sums);
+  ForGroup<R>(s, ListOf(A, groups.slice()), groups.group(), lane, row - rest, rest, sums);
   sums.store(row);
 }
 
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) PairsKernel(const 
   const int         rest = row < 0 ? 0 : (int)(row % A.bs);
   PairSums<K, KIND> sums(x, lane);
 
-  ForGroup<R>(s, groups.group(), lane, row - rest, KIND == AIJTC_ROWS ? rest : 0 /* a constant slot of a tile has one value */, sums);
+  ForGroup<R>(s, KIND == AIJTC_ROWS ? ListOf(A, groups.slice()) : nullptr, groups.group(), lane, row - rest, KIND == AIJTC_ROWS ? rest : 0 /* a constant slot of a tile has one value */, sums);
   sums.store(X, row);
 }
 
@@ -72,7 +73,7 @@ __global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) PiecesKernel(const
   const SliceView         s = LoadSlice<1>(A, groups.slice(), 1);
   PairSums<K, AIJTC_LONG> sums(x, lane);
 
-  ForGroup<1>(s, 0, lane, lane, 0, sums);
+  ForGroup<1>(s, nullptr, 0, lane, lane, 0, sums);
   const ScalarPair sum = sums.piece();
   if (lane < K / 2) reinterpret_cast<ScalarPair *>(partial)[(PetscCount)(K / 2) * groups.slice() + lane] = sum;
 }
@@ -160,7 +161,7 @@ PetscErrorCode ByRows(const AIJTCLayout &A, const LayoutView &view, const Column
 template <int K>
 PetscErrorCode Product(const AIJTCLayout &A, const ColumnsView<K> &X, cudaStream_t stream)
 {
-  const LayoutView view = {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs};
+  const LayoutView view = AIJTCLayoutView(A);
 
   PetscFunctionBegin;
   if (!A.common || A.nslices[AIJTC_ROWS] != AIJTCSlicesTotal(&A)) PetscCall(ByRows<K>(A, view, X, stream));

@@ -13,6 +13,8 @@
        TILE   K / 2 lanes of the 4 of a row have a pair of columns each; what several lanes have of a pair is added by shuffles
        LONG   lanes that have the same pair of columns add theirs by shuffles and leave K partial sums a piece, which a second kernel adds in the order of the pieces
 
+     In a gathered layout an entry's column is looked up in the list of its block, which L1 has.
+
      No Tensor Core: docs/operations.md.
 
    Layout
@@ -69,15 +71,21 @@ __device__ __forceinline__ PetscScalar LoadValueOfAnyForm(const SliceView &s, in
   }
 }
 
+/* The list of the slice's block in a gathered layout, else NULL */
+__device__ __forceinline__ const PetscInt *ListOf(const LayoutView &A, PetscInt slice)
+{
+  return A.gather ? A.list + __ldg(A.list_start + slice / A.gather) : nullptr;
+}
+
 /* What a lane has of a slot and row group; column -1: no entry */
 struct Entry {
   PetscScalar a;
   int         column;
 };
 
-/* Of slot t, nothing behind the last one. ref, rest: the column without base and delta; the row's remainder by the period */
+/* Of slot t, nothing behind the last one. ref, rest: the column without base and delta; the row's remainder by the period. list: NULL, or what columns are places in */
 template <int R>
-__device__ __forceinline__ Entry LoadEntry(const SliceView &s, int t, int group, int lane, int ref, int rest)
+__device__ __forceinline__ Entry LoadEntry(const SliceView &s, const PetscInt *list, int t, int group, int lane, int ref, int rest)
 {
   const bool     full = s.form & AIJTC_FORM_FULL, spread = s.form & AIJTC_FORM_SPREAD, deltas = s.form >> AIJTC_FORM_DELTA & 3;
   const unsigned below = (1u << lane) - 1;
@@ -102,21 +110,22 @@ __device__ __forceinline__ Entry LoadEntry(const SliceView &s, int t, int group,
   if (!(mask >> lane & 1)) return entry;
   if (s.form & AIJTC_FORM_CONST) entry.a = ConstValues::load(s, t * s.period + rest);
   else entry.a = LoadValueOfAnyForm(s, !deltas && head.y < 0 ? where + rest : at);
-  entry.column = ref + head.x + (int)LoadDeltaOfAnyForm(s, at);
+  entry.column = head.x + (int)LoadDeltaOfAnyForm(s, at);
+  entry.column = list ? (int)__ldg(list + entry.column) : ref + entry.column;
   return entry;
 }
 
 /* sums.add() for the slots of one row group. While X is on its way for one slot, the next one is decoded */
 template <int R, class Sums>
-__device__ __forceinline__ void ForGroup(const SliceView &s, int group, int lane, int ref, int rest, Sums &sums)
+__device__ __forceinline__ void ForGroup(const SliceView &s, const PetscInt *list, int group, int lane, int ref, int rest, Sums &sums)
 {
-  Entry entry = LoadEntry<R>(s, 0, group, lane, ref, rest);
+  Entry entry = LoadEntry<R>(s, list, 0, group, lane, ref, rest);
 
   for (int t = 0; t < s.slots; t++) {
     const Entry now = entry;
 
     sums.request(now);
-    entry = LoadEntry<R>(s, t + 1, group, lane, ref, rest);
+    entry = LoadEntry<R>(s, list, t + 1, group, lane, ref, rest);
     sums.add(now);
   }
 }

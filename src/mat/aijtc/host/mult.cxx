@@ -69,7 +69,7 @@ void AddEntries(const AIJTCLayout *layout, const AIJTCSliceView *view, int32_t t
     const int      q = (AIJTC_LANES * r + lane[e]) >> view->shift, at = spread ? lane[e] : e;
     const PetscInt ref = view->kind == AIJTC_LONG ? lane[e] : view->ref[q];
 
-    sum[q] += (constant ? remainder[view->remainder[q]] : value[at]) * x[ref + base + (int64_t)view->Delta(first + at)];
+    sum[q] += (constant ? remainder[view->remainder[q]] : value[at]) * x[view->Column(ref + base + (int64_t)view->Delta(first + at))];
   }
 }
 

@@ -157,6 +157,7 @@ struct AIJTCSliceView {
   const AIJTCSlot *slot;
   const uint32_t  *mask; /* NULL if FULL */
   const uint8_t   *delta, *value;
+  const PetscInt  *list;                        /* of the slice's block in a gathered layout, else NULL */
   PetscInt         row[AIJTC_MAX_PLACES];       /* matrix row, -1: none */
   PetscInt         ref[AIJTC_MAX_PLACES];       /* of the row; LONG slices count from the lane */
   int              remainder[AIJTC_MAX_PLACES]; /* of the row by the period */
@@ -166,6 +167,8 @@ struct AIJTCSliceView {
   /* First of the period's values of a constant slot */
   PetscInt ConstantPlace(int32_t t) const { return form & AIJTC_FORM_CONST ? (PetscInt)t * period : Where(t); }
   uint32_t Mask(int32_t t, int r) const { return mask ? mask[(size_t)t * groups + r] : ~0u; }
+  /* Of what the pattern tells, ref + base + delta */
+  PetscInt Column(int64_t place) const { return list ? list[place] : (PetscInt)place; }
   /* Lanes that have a place, of those in the mask */
   uint32_t Placed(uint32_t lanes) const { return form & AIJTC_FORM_SPREAD ? ~0u : lanes; }
   uint32_t Delta(PetscInt e) const
@@ -201,12 +204,13 @@ static inline void AIJTCSliceOpen(const AIJTCLayout *layout, PetscInt s, AIJTCSl
   view->slot   = (const AIJTCSlot *)bytes;
   view->mask   = slice->form & AIJTC_FORM_FULL ? nullptr : (const uint32_t *)(bytes + slice->slots * sizeof(AIJTCSlot));
   view->delta  = bytes ? bytes + AIJTCSliceHeadBytes(slice, view->groups) : nullptr;
+  view->list   = layout->list ? layout->list + layout->list_start[s / layout->params.gather] : nullptr;
   view->value  = layout->value ? layout->value + (PetscCount)AIJTC_UNIT * slice->value : nullptr;
   for (int q = 0; q < view->places; q++) {
     const PetscInt next = slice->row + (PetscInt)q, r = slice->form & AIJTC_FORM_RID ? layout->rid[next] : (next < layout->m ? next : -1);
 
     view->row[q]       = r;
-    view->ref[q]       = view->kind == AIJTC_LONG || r < 0 ? 0 : r - r % bs;
+    view->ref[q]       = view->kind == AIJTC_LONG || view->list || r < 0 ? 0 : r - r % bs;
     view->remainder[q] = r < 0 ? 0 : (int)(r % view->period);
   }
 }

@@ -1,6 +1,6 @@
 /*
    Method
-     Rows are dealt into slices (rows.cxx), every slice chooses its form (forms.cxx), the sizes of the streams follow, then the slices are written: the pattern, and the values by the
+     Rows are dealt into slices (rows.cxx; gathered ones by cluster, cluster.cxx, with lists of columns, gather.cxx), every slice chooses its form (forms.cxx), the sizes of the streams follow, then the slices are written: the pattern, and the values by the
      same code that refreshes them.
 
    Layout
@@ -92,6 +92,21 @@ PetscErrorCode AllocateStreams(AIJTCLayout *layout)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode WriteSlices(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
+{
+  PetscFunctionBegin;
+  PetscCall(ChooseForms(j, a, layout, work));
+  PetscCall(AllocateStreams(layout));
+  for (PetscInt s = 0; s < AIJTCSlicesTotal(layout); s++) {
+    const uint32_t form = layout->slice[s].form;
+
+    PetscCall(AIJTCSliceChoose(layout, s, j, a, work, nullptr));
+    PetscCall(AIJTCSliceWritePattern(layout, s, work));
+    layout->slice[s].form = form; /* with the dictionary */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* AIJTCLayout.stride and line */
 void SetReach(const PetscInt i[], const PetscInt j[], AIJTCLayout *layout)
 {
@@ -110,10 +125,52 @@ void SetReach(const PetscInt i[], const PetscInt j[], AIJTCLayout *layout)
   visit([&](PetscInt far) { layout->line = std::max(layout->line, std::min(far, layout->stride - far)); });
 }
 
-PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
+/* All forms and both streams. j: columns, or their places in the lists */
+PetscErrorCode Fill(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout)
 {
-  const PetscInt m    = layout->m;
+  AIJTCSliceWork work = {};
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = AIJTCSliceWorkCreate(layout, &work);
+  if (!ierr) ierr = WriteSlices(j, a, layout, &work);
+  (void)AIJTCSliceWorkDestroy(&work);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What PlanRows has made */
+PetscErrorCode ForgetRows(AIJTCLayout *layout)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(layout->slice));
+  PetscCall(PetscFree(layout->rid));
+  PetscCall(PetscFree(layout->long_piece));
+  layout->nlong = layout->nmedium = layout->nshort = layout->nempty = layout->nconsecutive = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* places: NULL unless the layout is gathered */
+PetscErrorCode PlanRows(const PetscInt j[], AIJTCLayout *layout, PetscInt *places[])
+{
+  PetscFunctionBegin;
+  *places = nullptr;
+  if (layout->m != layout->n || layout->params.rrows > 1 || !layout->nnz) layout->params.gather = 0;
+  for (PetscInt tried = -1; tried != layout->params.gather;) {
+    if (tried >= 0) PetscCall(ForgetRows(layout));
+    tried = layout->params.gather;
+    PetscCall(AIJTCLayoutPlanRows_Host(layout, j));
+    if (tried) PetscCall(AIJTCLayoutGather_Host(layout, j, places));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout)
+{
+  const PetscInt m = layout->m;
+  PetscInt      *places;
   PetscBool      fits = PETSC_TRUE;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(CheckInput(m, layout->n, i, j, a));
@@ -121,17 +178,10 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
   PetscCall(AIJTCParamsResolve(m, layout->n, layout->nnz, 1, PETSC_TRUE, 0, &layout->params)); /* checks them */
   PetscCall(PetscCalloc1((PetscCount)m + 1, &layout->start));
   if (m) std::copy(i, i + m + 1, layout->start);
-  PetscCall(AIJTCLayoutPlanRows_Host(layout));
-  PetscCall(AIJTCSliceWorkCreate(layout, work));
-  PetscCall(ChooseForms(j, a, layout, work));
-  PetscCall(AllocateStreams(layout));
-  for (PetscInt s = 0; s < AIJTCSlicesTotal(layout); s++) {
-    const uint32_t form = layout->slice[s].form;
-
-    PetscCall(AIJTCSliceChoose(layout, s, j, a, work, nullptr));
-    PetscCall(AIJTCSliceWritePattern(layout, s, work));
-    layout->slice[s].form = form; /* with the dictionary */
-  }
+  PetscCall(PlanRows(j, layout, &places));
+  ierr = Fill(places ? places : j, a, layout);
+  (void)PetscFree(places);
+  PetscCall(ierr);
   SetReach(i, j, layout);
   PetscCall(AIJTCLayoutRefresh_Host(layout, a, &fits, nullptr));
   PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Values do not fit the forms just chosen for them");
@@ -141,7 +191,6 @@ PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a
 
 PetscErrorCode AIJTCLayoutBuild_Host(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PETSC_UNUSED PetscTCStream stream)
 {
-  AIJTCSliceWork work = {};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -149,9 +198,8 @@ PetscErrorCode AIJTCLayoutBuild_Host(PetscInt m, PetscInt n, const PetscInt i[],
   layout->m      = m;
   layout->n      = n;
   layout->params = *params;
-  ierr           = Build(i, j, a, layout, &work);
+  ierr           = Build(i, j, a, layout);
   if (PetscUnlikely(ierr)) (void)AIJTCLayoutDestroy_Host(layout);
-  (void)AIJTCSliceWorkDestroy(&work);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -167,6 +215,8 @@ PetscErrorCode AIJTCLayoutDestroy_Host(AIJTCLayout *layout)
   PetscCall(PetscFree(layout->rid));
   PetscCall(PetscFree(layout->long_piece));
   PetscCall(PetscFree(layout->partial));
+  PetscCall(PetscFree(layout->list_start));
+  PetscCall(PetscFree(layout->list));
   PetscCall(PetscFree(layout->start));
   *layout = AIJTCLayout{};
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -181,6 +231,7 @@ PetscCount AIJTCLayoutBytes(const AIJTCLayout *layout)
   if (layout->rid) bytes += layout->nrid * (PetscCount)sizeof(*layout->rid);
   if (layout->long_piece) bytes += ((PetscCount)layout->nlong + 1) * (PetscCount)sizeof(*layout->long_piece);
   if (layout->partial) bytes += layout->nslices[AIJTC_LONG] * (PetscCount)sizeof(*layout->partial);
+  if (layout->list) bytes += ((PetscCount)layout->nblocks + 1 + layout->nlist) * (PetscCount)sizeof(*layout->list);
   if (layout->start) bytes += ((PetscCount)layout->m + 1) * (PetscCount)sizeof(*layout->start);
   return bytes;
 }

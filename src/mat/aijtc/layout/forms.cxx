@@ -40,7 +40,7 @@ PetscCount Gather(const AIJTCLayout *layout, PetscInt s, const PetscInt j[], AIJ
     work->begin[q]  = (PetscCount)layout->start[r] + slice->first;
     work->length[q] = (PetscInt)(layout->start[r + 1] - work->begin[q]);
     if (work->kind == AIJTC_LONG) work->length[q] = std::min(work->length[q], (PetscInt)(AIJTC_PIECE * AIJTC_LANES));
-    work->ref[q]       = r - r % layout->params.bs;
+    work->ref[q]       = layout->params.gather ? 0 : r - r % layout->params.bs;
     work->remainder[q] = (int)(r % work->period);
     work->longest      = std::max(work->longest, work->length[q]);
     if (j) {
@@ -121,17 +121,20 @@ PetscCount SlotBytes(PetscCount entries, PetscCount slots, int groups)
 }
 
 /* Slots, bases and width of the deltas */
-void ChoosePattern(AIJTCSlice *slice, PetscBool compress, AIJTCSliceWork *work)
+void ChoosePattern(AIJTCSlice *slice, PetscBool compress, PetscBool gathered, AIJTCSliceWork *work)
 {
   const int32_t    ordered = (int32_t)((work->longest + (1 << work->shift) - 1) >> work->shift); /* slots in the order of the rows */
   const PetscCount entries = slice->entries, cost = SlotBytes(entries, ordered, work->groups);
-  const int32_t    distinct = compress && work->kind == AIJTC_ROWS && work->ascending ? DistinctOffsets(work, (int32_t)std::min<PetscCount>(2 * (PetscCount)ordered, PETSC_INT32_MAX)) : -1;
+  const int32_t    distinct = compress && !gathered && work->kind == AIJTC_ROWS && work->ascending ? DistinctOffsets(work, (int32_t)std::min<PetscCount>(2 * (PetscCount)ordered, PETSC_INT32_MAX)) : -1;
   int              width    = 0;
   bool             take     = distinct >= 0 && SlotBytes(entries, distinct, work->groups) <= cost + entries; /* whatever the width of the deltas */
 
   if (!take) {
     width = LeastDeltas(work, ordered);
-    if (!compress) width = 4;
+    if (gathered) {
+      std::fill(work->other, work->other + ordered, 0);
+      width = 2;
+    } else if (!compress) width = 4;
     else if (work->kind == AIJTC_ROWS) width = std::max(width, 1);
     take = distinct >= 0 && SlotBytes(entries, distinct, work->groups) <= cost + width * entries;
   }
@@ -223,13 +226,13 @@ void ChooseValues(AIJTCSlice *slice, const PetscScalar a[], AIJTCSliceWork *work
 }
 
 /* Gives every lane a place if something is stored for each entry and there are few holes */
-void ChoosePlaces(AIJTCSlice *slice, AIJTCSliceWork *work)
+void ChoosePlaces(bool gathered, AIJTCSlice *slice, AIJTCSliceWork *work)
 {
   const PetscCount slot = (PetscCount)AIJTC_LANES * work->groups, places = slot * slice->slots;
   const bool       constant = slice->form & AIJTC_FORM_CONST;
 
   if (slice->form & AIJTC_FORM_FULL || (constant && !AIJTCFormDeltaBytes(slice->form))) return;
-  if (14 * places > 15 * (PetscCount)slice->entries || places > PETSC_INT32_MAX) return;
+  if (!AIJTCFewHoles(gathered, places, slice->entries) || places > PETSC_INT32_MAX) return;
   slice->form |= AIJTC_FORM_SPREAD;
   for (int32_t t = 0; t <= slice->slots; t++) work->where[t] = (int32_t)(t * slot);
   if (!constant) slice->values = CountValues(slice, work);
@@ -324,7 +327,7 @@ PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt 
   slice->slots                   = 0;
   if (!entries) slice->form |= AIJTC_FORM_FULL;
   if (!entries) PetscFunctionReturn(PETSC_SUCCESS);
-  ChoosePattern(slice, (PetscBool)((layout->params.compress & AIJTC_COMPRESS_PATTERN) != 0), work);
+  ChoosePattern(slice, (PetscBool)((layout->params.compress & AIJTC_COMPRESS_PATTERN) != 0), (PetscBool)(layout->params.gather > 0), work);
   PlaceEntries(slice, work);
   if (layout->params.compress & AIJTC_COMPRESS_VALUE) {
     ChooseValues(slice, a, work);
@@ -333,7 +336,7 @@ PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt 
       if (!stored->many) stored->many = (PetscBool)!CollectValues(slice, a, work, &stored->different);
     }
   } else std::fill(work->uniform, work->uniform + slice->slots, (uint8_t)0);
-  ChoosePlaces(slice, work);
+  ChoosePlaces(layout->params.gather > 0, slice, work);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,8 +3,15 @@
 
 #include "../host/slice.h"
 
-/* Fills the row side of a layout from its sizes, params and start: counts of rows and slices, rid, long_piece, and of slice[] the members row and first, and form as far as AIJTC_FORM_RID */
-PETSC_INTERN PetscErrorCode AIJTCLayoutPlanRows_Host(AIJTCLayout *layout);
+/* Fills the row side of a layout from its sizes, params, start and, where the layout may be gathered, j: counts of rows and slices, rid, long_piece, and of slice[] the members row and first, and form as far
+   as AIJTC_FORM_RID */
+PETSC_INTERN PetscErrorCode AIJTCLayoutPlanRows_Host(AIJTCLayout *layout, const PetscInt j[]);
+
+/* The rows of a square matrix by cluster: order[m] */
+PETSC_INTERN PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt order[]);
+/* The lists of a planned layout and, for each nonzero, the place of its column in the list of its block (to be freed by PetscFree()). If it is not to be gathered so: NULL, no lists, and params.gather is what to
+   plan for instead */
+PETSC_INTERN PetscErrorCode AIJTCLayoutGather_Host(AIJTCLayout *layout, const PetscInt j[], PetscInt *places[]);
 
 /* One slice on the way into its form. Arrays by entry list them row by row as the places go, each row in CSR order. */
 typedef struct {

@@ -13,6 +13,7 @@ constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 12
 constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_FOUR_TILES = 65536;
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
 constexpr PetscCount DICT_MIN = 800000;
+constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
 
 /* Where rows do not share their offsets: can slices of rows take all of them? */
 bool AllMayBeShort(PetscInt longest)
@@ -32,6 +33,17 @@ PetscInt RowGroups(PetscInt m, PetscCount nnz, PetscBool common, PetscInt longes
   return m >= ROWS_FOR_TWO_GROUPS && nnz <= (PetscCount)LENGTH_FOR_TWO_GROUPS * m ? 2 : 1;
 }
 
+/* Nonzeros enough that a column may be needed twice in a block: 4.5 a row */
+PetscInt Gather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, const AIJTCParams *params)
+{
+  const bool compressed = params->compress == AIJTC_COMPRESS_DECIDE || params->compress & AIJTC_COMPRESS_PATTERN;
+
+  const bool may = m == n && longest <= params->short_max && (params->rrows == PETSC_DECIDE || params->rrows == 1);
+
+  if (common || !compressed || !may || m < ROWS_FOR_GATHER || 2 * nnz < 9 * (PetscCount)m) return 0;
+  return m >= ROWS_FOR_GATHER_WIDE ? GATHER_WIDE : GATHER;
+}
+
 PetscInt Tiles(PetscInt m, PetscCount nnz)
 {
   return m >= ROWS_FOR_FOUR_TILES && nnz <= (PetscCount)LENGTH_FOR_FOUR_TILES * m ? 4 : 1;
@@ -48,6 +60,7 @@ PetscErrorCode CheckParams(const AIJTCParams *params)
   PetscCheck(params->rtile == 1 || params->rtile == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " tiles side by side in a slice: give 1 or 4", params->rtile);
   PetscCheck(params->bs >= 1 && params->bs <= AIJTC_MAX_BS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " rows: give a number from 1 to %d", params->bs, (int)AIJTC_MAX_BS);
   PetscCheck(params->compress >= AIJTC_COMPRESS_OFF && params->compress <= AIJTC_COMPRESS_BOTH, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Compression %d is none of off (0), pattern (1), value (2), both (3)", (int)params->compress);
+  PetscCheck(params->gather >= 0 && params->gather <= AIJTC_GATHER_MOST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " slices that gather x together: give 0 to %d", params->gather, (int)AIJTC_GATHER_MOST);
   PetscCheck(params->dict_min >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A dictionary from %" PetscCount_FMT " values on: give 1 or more", params->dict_min);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -64,7 +77,8 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscI
   if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? short_max : std::min(short_max, params->long_min);
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = WINDOW;
-  if (params->rrows == PETSC_DECIDE) params->rrows = RowGroups(m, nnz, common, longest);
+  if (params->gather == PETSC_DECIDE) params->gather = Gather(m, n, nnz, common, longest, params);
+  if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, common, longest);
   if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
   if (params->bs == PETSC_DECIDE) params->bs = bs;
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;

@@ -1,7 +1,7 @@
 /*
    Method
      Groups of consecutive rows that are short and alike become slices as they stand. The other rows are sorted by decreasing length inside each window (counting sort, stable) and
-     dealt into the classes in that order. Then every slice learns its first row.
+     dealt into the classes in that order. Then every slice learns its first row. In a gathered layout no group is a slice, and rows are windowed in the order of the clusters.
 
    Memory traffic
      Reads the row offsets a few times, writes rid; O(m + nnz), since a window's histogram is no longer than its longest row.
@@ -22,6 +22,7 @@ enum RowClass {
 /* Work arrays, kept together so that they can be freed whatever happens */
 struct PlanWork {
   uint8_t  *consecutive; /* by group: does it become a slice as it stands? */
+  PetscInt *cluster;     /* [m] gathered layouts: the rows by cluster; else NULL */
   PetscInt *order;       /* the rows of the other groups, sorted inside windows */
   PetscInt *histogram;   /* [longest + 1], zero between windows */
   PetscInt  rows;        /* in order */
@@ -48,6 +49,7 @@ bool IsConsecutive(const AIJTCLayout *layout, PetscInt begin, PetscInt end)
 {
   PetscInt longest = 0;
 
+  if (layout->params.gather) return false;
   for (PetscInt r = begin; r < end; r++) longest = std::max(longest, layout->start[r + 1] - layout->start[r]);
   return longest <= layout->params.short_max && 2 * (PetscCount)(layout->start[end] - layout->start[begin]) >= (PetscCount)longest * (end - begin);
 }
@@ -80,8 +82,9 @@ PetscErrorCode CountRows(AIJTCLayout *layout, PlanWork *work)
 /* Fills work->order. A window holds at least as many entries as its longest row, so clearing the used part of the histogram is O(nnz) in all */
 PetscErrorCode SortRows(const AIJTCLayout *layout, PlanWork *work)
 {
-  const PetscInt *i = layout->start, m = layout->m, size = GroupRows(layout), window = layout->params.window ? layout->params.window : m;
-  PetscInt        longest = 0, position = 0;
+  const PetscInt  *i = layout->start, m = layout->m, size = GroupRows(layout);
+  const PetscCount window  = layout->params.gather ? (PetscCount)layout->params.gather * size : (layout->params.window ? layout->params.window : m);
+  PetscInt         longest = 0, position = 0;
 
   PetscFunctionBegin;
   if (!work->rows) PetscFunctionReturn(PETSC_SUCCESS);
@@ -92,7 +95,9 @@ PetscErrorCode SortRows(const AIJTCLayout *layout, PlanWork *work)
     const PetscInt end   = (PetscInt)std::min<PetscCount>(m, begin + window);
     PetscInt      *count = work->histogram, high = -1;
 
-    for (PetscInt r = (PetscInt)begin; r < end; r++) {
+    for (PetscInt q = (PetscInt)begin; q < end; q++) {
+      const PetscInt r = work->cluster ? work->cluster[q] : q;
+
       if (work->consecutive[r / size]) continue;
       count[i[r + 1] - i[r]]++;
       high = std::max(high, i[r + 1] - i[r]);
@@ -103,8 +108,11 @@ PetscErrorCode SortRows(const AIJTCLayout *layout, PlanWork *work)
       count[length] = position;
       position += rows;
     }
-    for (PetscInt r = (PetscInt)begin; r < end; r++)
+    for (PetscInt q = (PetscInt)begin; q < end; q++) {
+      const PetscInt r = work->cluster ? work->cluster[q] : q;
+
       if (!work->consecutive[r / size]) work->order[count[i[r + 1] - i[r]]++] = r;
+    }
     std::fill(count, count + high + 1, 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -181,9 +189,13 @@ PetscErrorCode PlaceSlices(AIJTCLayout *layout, const uint8_t consecutive[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode Plan(AIJTCLayout *layout, PlanWork *work)
+PetscErrorCode Plan(AIJTCLayout *layout, const PetscInt j[], PlanWork *work)
 {
   PetscFunctionBegin;
+  if (layout->params.gather) {
+    PetscCall(PetscMalloc1(layout->m, &work->cluster));
+    PetscCall(AIJTCClusterRows_Host(layout->m, layout->start, j, work->cluster));
+  }
   PetscCall(CountRows(layout, work));
   PetscCall(SortRows(layout, work));
   PetscCall(DealRows(layout, work));
@@ -193,13 +205,14 @@ PetscErrorCode Plan(AIJTCLayout *layout, PlanWork *work)
 }
 } // namespace
 
-PetscErrorCode AIJTCLayoutPlanRows_Host(AIJTCLayout *layout)
+PetscErrorCode AIJTCLayoutPlanRows_Host(AIJTCLayout *layout, const PetscInt j[])
 {
   PlanWork       work = {};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  ierr = Plan(layout, &work);
+  ierr = Plan(layout, j, &work);
+  (void)PetscFree(work.cluster);
   (void)PetscFree(work.consecutive);
   (void)PetscFree(work.order);
   (void)PetscFree(work.histogram);
