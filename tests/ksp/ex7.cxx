@@ -438,6 +438,58 @@ static PetscErrorCode Diagonal(KSPType type, Mat A, Vec b, PetscInt nnorms)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A solve with options of its own; the view says that products bring sums, or does not */
+static PetscErrorCode SolveWithSums(KSPType type, Mat A, Vec b, PetscBool sums, PetscBool expected, Solve *s)
+{
+  const PetscReal *hist;
+  char             options[128], buffer[4000];
+  KSP              ksp;
+  PetscBool        found;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(options, sizeof(options), "-sums_ksp_%s_product_sums %s -sums_ksp_%s_resident false -sums_pc_type none", type, sums ? "true" : "false", type));
+  PetscCall(PetscOptionsInsertString(NULL, options));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetOptionsPrefix(ksp, "sums_"));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+  PetscCall(KSPSetResidualHistory(ksp, NULL, AB_HISTORY, PETSC_TRUE));
+  PetscCall(VecDuplicate(b, &s->x));
+  PetscCall(KSPSolve(ksp, b, s->x));
+  PetscCall(KSPGetConvergedReason(ksp, &s->reason));
+  PetscCall(KSPGetIterationNumber(ksp, &s->its));
+  PetscCall(KSPGetResidualHistory(ksp, &hist, &s->nhist));
+  PetscCall(PetscArraycpy(s->hist, hist, s->nhist));
+  PetscCall(ViewSays((PetscObject)ksp, "dot products with a product of the matrix", "ex7.txt", buffer, sizeof(buffer), &found));
+  if (found != expected) {
+    ABFailures++;
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, sums %d: the view says %d\n", type, sums, found));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Dot products in the pass of the product and by steps of their own: the same but for rounding */
+static PetscErrorCode ProductSums(KSPType type, Mat A, Vec b)
+{
+  Solve     s[2] = {};
+  PetscBool aijtc, same;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, "seqaijtc", &aijtc));
+  for (int k = 0; k < 2; k++) PetscCall(SolveWithSums(type, A, b, (PetscBool)!k, (PetscBool)(!k && aijtc), &s[k]));
+  same = (PetscBool)(s[0].reason == s[1].reason && s[0].its == s[1].its && s[0].nhist == s[1].nhist && s[0].its > 4);
+  for (PetscInt i = 0; same && i < s[0].nhist; i++) {
+    if (!(PetscAbsReal(s[0].hist[i] - s[1].hist[i]) <= Tolerance(1e-6) * s[0].hist[0])) same = PETSC_FALSE;
+  }
+  if (!same) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, dot products with the product: %s\n", type, same ? "the same but for rounding" : "OTHERS"));
+  for (Solve &k : s) PetscCall(VecDestroy(&k.x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Method(KSPType type, Mat A, Vec b, PetscInt nnorms)
 {
   const KSPNormType norms[] = {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NONE, KSP_NORM_NATURAL};
@@ -530,6 +582,8 @@ int main(int argc, char **argv)
   PetscCall(Method("tcbcgs", N, b, 3));
   PetscCall(Diagonal("tccg", A, b, 2));
   PetscCall(Diagonal("tcbcgs", N, b, 1));
+  PetscCall(ProductSums("tccg", A, b));
+  PetscCall(ProductSums("tcbcgs", N, b));
   PetscCall(Decisions("tccg", A));
   PetscCall(Decisions("tcbcgs", N));
   PetscCall(ABFinish());

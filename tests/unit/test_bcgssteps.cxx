@@ -280,6 +280,40 @@ TEST_P(BCGSSteps, Scaled)
   }
 }
 
+/* Half and update that find their sums done by the product are breakdown and half, stabilize and update: all bits, stops too */
+TEST_P(BCGSSteps, AfterAProductWithSums)
+{
+  for (PetscInt n : {(PetscInt)2, (PetscInt)5, (PetscInt)4099}) {
+    for (PetscReal value : {0.75, 0.0, (double)NaN}) {
+      for (int update = 0; update < 2; ++update) {
+        Values        one(n, 0.0), other(n, 0.0), vectors[2][3];
+        TCBCGSScalars scalars[2];
+        one[0]   = value; /* v and t: sums value; value, value^2 */
+        other[0] = 1.0;
+        for (int sums = 0; sums < 2; ++sums) {
+          Vector product(cuda, {value, value * value}), done(cuda, one), dother(cuda, other);
+          Vector v(cuda, randomValues(n, 1)), r(cuda, randomValues(n, 2)), s(cuda, randomValues(n, 3)), p(cuda, randomValues(n, 4)), rp(cuda, randomValues(n, 5)), x(cuda, randomValues(n, 6));
+
+          set(marked());
+          work.sums = sums ? (const PetscScalar *)product : nullptr;
+          if (!sums) { CALL(update ? steps->stabilize(n, done, dother, &work, nullptr) : steps->breakdown(n, done, dother, &work, nullptr)); }
+          CALL(update ? steps->update(n, p, s, v, rp, x, r, &work, nullptr) : steps->half(n, r, v, s, &work, nullptr));
+          scalars[sums]    = get();
+          vectors[sums][0] = x.get();
+          vectors[sums][1] = r.get();
+          vectors[sums][2] = s.get();
+        }
+        work.sums = nullptr;
+        EXPECT_EQ(scalars[0].stop, scalars[1].stop) << "sum " << value << ", update " << update;
+        if (value != value) continue; /* not the bits of a NaN */
+        EXPECT_TRUE(sameScalars(scalars[0], scalars[1])) << "sum " << value << ", update " << update;
+        for (int k = 0; k < 3; ++k) EXPECT_TRUE(sameBits(vectors[0][k], vectors[1][k])) << "sum " << value << ", update " << update << ", vector " << k;
+        EXPECT_EQ(value != 0.0 ? PETSCTC_STOP_NONE : (update ? PETSCTC_STOP_D2_ZERO : PETSCTC_STOP_D1_ZERO), scalars[1].stop);
+      }
+    }
+  }
+}
+
 TEST_P(BCGSSteps, FrozenOnceStopped)
 {
   for (PetscInt n : {(PetscInt)0, (PetscInt)5, (PetscInt)4099}) {

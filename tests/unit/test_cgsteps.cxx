@@ -177,6 +177,44 @@ TEST_P(CGSteps, Curvature)
   }
 }
 
+/* An update that finds p.w done by the product is curvature and update: all bits, stops too */
+TEST_P(CGSteps, UpdateAfterAProductWithSums)
+{
+  const PetscReal dpi[] = {0.75, -0.75, 0.0, NaN};
+
+  for (PetscInt n : {(PetscInt)1, (PetscInt)5, (PetscInt)4099}) {
+    for (PetscReal pw : dpi) {
+      for (int which = 0; which < 4; ++which) { /* update with z = r or not, update_scaled; the first iteration */
+        const bool   scaled = which == 2, first = which == 3;
+        Values       unit(n, 0.0), all(n, 0.0), vectors[2][3];
+        TCCGScalars  s[2];
+        const Values p = randomValues(n, 1), w = randomValues(n, 2), d = randomValues(n, 5);
+        unit[0] = 1.0;
+        all[0]  = pw;
+        for (int sums = 0; sums < 2; ++sums) {
+          Vector product(cuda, {pw}), dunit(cuda, unit), dall(cuda, all);
+          Vector dp(cuda, p), dw(cuda, w), dd(cuda, d), x(cuda, randomValues(n, 3)), r(cuda, randomValues(n, 4)), z(cuda, randomValues(n, 6));
+
+          set(marked());
+          work.sums  = sums ? (const PetscScalar *)product : nullptr;
+          work.first = first ? PETSC_TRUE : PETSC_FALSE;
+          if (!sums) { CALL(steps->curvature(n, work.first, dunit, dall, &work, nullptr)); }
+          CALL(scaled ? steps->update_scaled(n, dp, dw, dd, x, r, z, &work, nullptr) : steps->update(n, which ? PETSC_TRUE : PETSC_FALSE, dp, dw, x, r, &work, nullptr));
+          s[sums]          = get();
+          vectors[sums][0] = x.get();
+          vectors[sums][1] = r.get();
+          vectors[sums][2] = z.get();
+        }
+        work.sums = nullptr;
+        EXPECT_EQ(s[0].stop, s[1].stop) << "p.w " << pw << ", case " << which;
+        EXPECT_TRUE(pw != pw || sameScalars(s[0], s[1])) << "p.w " << pw << ", case " << which; /* not the bits of a NaN */
+        for (int k = 0; k < 3; ++k) EXPECT_TRUE(sameBits(vectors[0][k], vectors[1][k])) << "p.w " << pw << ", case " << which << ", vector " << k;
+        EXPECT_EQ(pw == 0.75 || (first && pw < 0.0), s[1].stop == PETSCTC_STOP_NONE);
+      }
+    }
+  }
+}
+
 TEST_P(CGSteps, Update)
 {
   for (PetscInt n : sizes) {

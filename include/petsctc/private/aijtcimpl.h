@@ -65,8 +65,9 @@ typedef struct {
   AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
   PetscInt         builds, refreshes;
 
-  AIJTCDotWork dots; /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
-  PetscScalar *dot;  /* [2] in device memory, allocated last: NULL unless dots is complete */
+  AIJTCDotWork dots;        /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
+  PetscScalar *dot;         /* [2] in device memory, allocated last: NULL unless dots is complete */
+  PetscScalar  host_dot[2]; /* the sums of the host */
 } Mat_AIJTC;
 
 /* parent.cxx */
@@ -121,6 +122,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, Petsc
 /* multdot.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCMultIsPlain(Mat, Vec, Vec, Vec, PetscBool *);
+PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, Vec, Vec, Vec, const PetscScalar **);
 
 /* csr.cxx */
 typedef PetscErrorCode (*MatAIJTCUseCSR)(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx);

@@ -65,10 +65,12 @@ struct _n_KSPTC {
 
   PetscBool   fused;  /* option: fuse where legal */
   PetscBool   tensor; /* option: reductions fold on the Tensor Core */
+  PetscBool   sums;   /* option: dot products with a product of the matrix in its pass, where it can */
   PetscInt    ahead;  /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
   PetscInt    nfused, nparent;
   PetscBool   last_fused;
   PetscBool   last_pc_in_steps;   /* of the last fused solve */
+  PetscBool   last_sums;          /* the same: did a product bring its dot products? */
   const char *last_why;           /* why the last solve that was not fused was not */
   const char *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
   PetscInt    last_call;          /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
@@ -120,6 +122,7 @@ PETSC_INTERN PetscErrorCode KSPTCResidentSetFromOptions(KSPTC, PetscOptionItems)
 PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[]);
 PETSC_INTERN PetscErrorCode KSPTCStepEnd(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[], PetscLogDouble);
 PETSC_INTERN PetscErrorCode KSPTCUsesTensor(KSPTC, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCMultSums(KSP, KSPTC, Mat, Vec, Vec, Vec, const PetscScalar **);
 
 /* KSPCheckDot() and KSPCheckNorm() return from the function that uses them: `failed` says whether they did. The reason is set then, and the caller must return too */
 static inline PetscErrorCode KSPTCCheckDot(KSP ksp, PetscReal dot, PetscBool *failed)

@@ -59,13 +59,15 @@ typedef struct {
 } TCCGScalars;
 
 typedef struct {
-  PetscTCReduceWork reduce;
-  TCCGScalars      *s;       /* in the memory of the vectors; nothing before reset */
-  PetscBool         tensor;  /* reductions fold on the Tensor Core. Set by the caller, at any time */
-  TCCGScalars      *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
-  PetscTCEvent     *events;  /* CUDA: [PETSCTC_RECORDS] */
-  PetscTCTest       test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
-  TCCGScalars      *record;
+  PetscTCReduceWork  reduce;
+  TCCGScalars       *s;       /* in the memory of the vectors; nothing before reset */
+  PetscBool          tensor;  /* reductions fold on the Tensor Core. Set by the caller, at any time */
+  TCCGScalars       *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
+  PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
+  PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
+  TCCGScalars       *record;
+  const PetscScalar *sums;  /* p.w of the product that the coming update follows, in the memory of the vectors: then the update begins with what curvature does. NULL: curvature has run. Set by the caller, at any time */
+  PetscBool          first; /* for that, as curvature's */
 } TCCGWork;
 
 typedef struct {
@@ -82,9 +84,9 @@ typedef struct {
   PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], TCCGWork *work, PetscTCStream stream);
   /* dpiold <- dpi; dpi <- p.w; stop <- DPI_NAN, or DPI_SIGN if dpi == 0 or (not first) sign(dpi) sign(dpiold) < 0; else a <- beta/dpi */
   PetscErrorCode (*curvature)(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream);
-  /* x <- x + a p; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
+  /* (What curvature does if work->sums is set.) x <- x + a p; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
   PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
-  /* The two of an iteration with a diagonal preconditioner: x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w */
+  /* The two of an iteration with a diagonal preconditioner: (curvature likewise) x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w */
   PetscErrorCode (*update_scaled)(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream);
   /* Brings the scalars to the host; returns when they are there */
   PetscErrorCode (*read)(const TCCGWork *work, TCCGScalars *host, PetscTCStream stream);
@@ -111,13 +113,14 @@ typedef struct {
 } TCBCGSScalars;
 
 typedef struct {
-  PetscTCReduceWork reduce;
-  TCBCGSScalars    *s;
-  PetscBool         tensor;
-  TCBCGSScalars    *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
-  PetscTCEvent     *events;  /* CUDA: [PETSCTC_RECORDS] */
-  PetscTCTest       test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
-  TCBCGSScalars    *record;
+  PetscTCReduceWork  reduce;
+  TCBCGSScalars     *s;
+  PetscBool          tensor;
+  TCBCGSScalars     *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
+  PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
+  PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
+  TCBCGSScalars     *record;
+  const PetscScalar *sums; /* of the product that the coming half (v.rp) or update (s.t, t.t) follows, in the memory of the vectors: then it begins with what breakdown or stabilize does. NULL: that has run. Set by the caller, at any time */
 } TCBCGSWork;
 
 typedef struct {
@@ -131,14 +134,14 @@ typedef struct {
   PetscErrorCode (*direction)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);
   /* d1 <- v.rp; stop <- D1_NAN, D1_ZERO; else alpha <- rho/d1 */
   PetscErrorCode (*breakdown)(PetscInt n, const PetscScalar v[], const PetscScalar rp[], TCBCGSWork *work, PetscTCStream stream);
-  /* s <- r - alpha v */
+  /* (What breakdown does if work->sums is set.) s <- r - alpha v */
   PetscErrorCode (*half)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
   /* ts <- t.s, tt <- t.t; stop <- D2_ZERO if tt == 0; else omega <- ts/tt */
   PetscErrorCode (*stabilize)(PetscInt n, const PetscScalar t[], const PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
   /* The two with a diagonal preconditioner from the left: v <- d u, breakdown; t <- d u, stabilize */
   PetscErrorCode (*breakdown_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*stabilize_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar s[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
-  /* x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
+  /* (What stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*read)(const TCBCGSWork *work, TCBCGSScalars *host, PetscTCStream stream);
   PetscErrorCode (*mark)(const TCBCGSWork *work, int number, PetscTCStream stream);

@@ -55,6 +55,7 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
     PetscCall(KSPTCRegisterCitation());
     PetscCall(KSPTCSetLead(ksp, tc));
     tc->last_pc_in_steps  = PETSC_FALSE;
+    tc->last_sums         = PETSC_FALSE;
     tc->last_call         = 0;
     tc->last_why_not_call = NULL;
     tc->nfused++;
@@ -114,6 +115,7 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
+  if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
   if (tc->last_call) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call\n", tc->last_call));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -145,6 +147,8 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
     tc->tensor = unit == 0 ? PETSC_TRUE : PETSC_FALSE;
     PetscCall((*tc->release)(tc));
   }
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_product_sums", tc->name));
+  PetscCall(PetscOptionsBool(name, "Take dot products with a product of the matrix in its pass, where it is a MATAIJTC", tc->name, tc->sums, &tc->sums, NULL));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
   PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them, or decide", tc->name, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
   if (tc->options) PetscCall((*tc->options)(tc, PetscOptionsObject));
@@ -182,6 +186,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", KSPTCGetSolveCounts_TC));
 
   tc->fused                = PETSC_TRUE;
+  tc->sums                 = PETSC_TRUE;
   tc->ahead                = PETSC_DECIDE;
   tc->tensor               = PETSC_TRUE;
   tc->resident.choice      = KSPTC_RESIDENT_DECIDE;

@@ -2,8 +2,8 @@
    A step from PETSc's side: the arrays of its vectors are taken before and given back after, so that object states, cached norms and the record of which memory is
    current stay right for whatever comes between two steps (a matrix, a preconditioner, a monitor).
 */
+#include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/kspengine.h>
-#include <petsctc/private/aijtclayout.h>
 #if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif
@@ -52,5 +52,16 @@ PetscErrorCode KSPTCUsesTensor(KSPTC tc, PetscBool *tensor)
 #if PETSCTC_HAVE_CUDA
   if (tc->tensor && tc->backend == KSPTC_CUDA) PetscCall(PetscTCDeviceHasMMA_CUDA(tensor));
 #endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* y <- A x, and *sums is where w . y and y . y are until the next such product of A, in the memory of the vectors; NULL where the matrix does not bring them */
+PetscErrorCode KSPTCMultSums(KSP ksp, KSPTC tc, Mat A, Vec x, Vec w, Vec y, const PetscScalar **sums)
+{
+  PetscFunctionBegin;
+  *sums = NULL;
+  if (tc->sums && !ksp->transpose_solve) PetscCall(MatAIJTCMultSums(A, (PetscBool)(tc->backend == KSPTC_CUDA), x, w, y, sums));
+  if (*sums) tc->last_sums = PETSC_TRUE;
+  else PetscCall(KSP_MatMult(ksp, A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

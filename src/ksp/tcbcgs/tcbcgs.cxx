@@ -49,10 +49,27 @@ static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  bcgs->w->sums = NULL;
   PetscCall(KSP_MatMult(ksp, A, ksp->work[from], ksp->work[product]));
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
   PetscCall((*step)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* work[to] <- K work[from]; without preconditioner the product may bring the dot products with work[other] */
+static PetscErrorCode TCBCGSApply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, PetscInt other, PetscInt to, PetscInt work)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  if (bcgs->identity) {
+    PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+    PetscCall(KSPTCMultSums(ksp, bcgs, A, ksp->work[from], ksp->work[other], ksp->work[to], &bcgs->w->sums));
+  } else {
+    bcgs->w->sums = NULL;
+    PetscCall(KSP_PCApplyBAorAB(ksp, ksp->work[from], ksp->work[to], ksp->work[work]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -64,7 +81,7 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
 
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
-  if (!bcgs->diagonal.d) PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
+  if (!bcgs->diagonal.d && !bcgs->w->sums) PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->half)(bcgs->n, a[2], a[0], a[3], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, (bcgs->diagonal.d ? 2.0 : 4.0) * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -79,7 +96,7 @@ static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
 
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 4, 2, v, a));
-  if (!bcgs->diagonal.d) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
+  if (!bcgs->diagonal.d && !bcgs->w->sums) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->update)(bcgs->n, a[0], a[1], a[2], a[3], a[4], a[5], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 4, 2, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -168,16 +185,14 @@ static PetscErrorCode TCBCGSStopped(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
 /* The steps of iteration i+1 */
 static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
-  const Vec *work = ksp->work;
-
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
   PetscCall(TCBCGSDirection(ksp, bcgs));
   if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_P, BCGS_T, BCGS_RP, BCGS_V, bcgs->steps->breakdown_scaled, 3.0 * bcgs->n));
-  else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_P], work[BCGS_V], work[BCGS_T]));
+  else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_P, BCGS_RP, BCGS_V, BCGS_T));
   PetscCall(TCBCGSHalf(ksp, bcgs));
   if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_S, BCGS_R, BCGS_S, BCGS_T, bcgs->steps->stabilize_scaled, 5.0 * bcgs->n));
-  else PetscCall(KSP_PCApplyBAorAB(ksp, work[BCGS_S], work[BCGS_T], work[BCGS_R]));
+  else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_S, BCGS_S, BCGS_T, BCGS_R));
   PetscCall(KSPTCEndsIteration(ksp, bcgs, i + 1, ksp->normtype == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR));
   PetscCall(TCBCGSUpdate(ksp, bcgs));
   PetscCall(KSPTCIterationBegun(bcgs, i + 1));
@@ -223,6 +238,7 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
 
   PetscFunctionBegin;
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
+  PetscCall(KSPTCIdentityPC(ksp, &bcgs->identity));
   PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
@@ -268,6 +284,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 +  -ksp_type tcbcgs               - selects this type
 .  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
+.  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and there is no preconditioner, add the dot products with a product while it is made (default)
 .  -ksp_tcbcgs_ahead <decide>     - iterations begun before the host has looked at the one before them
 -  -ksp_tcbcgs_resident <decide>  - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
 

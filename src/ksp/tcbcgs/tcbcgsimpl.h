@@ -23,6 +23,7 @@ struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
     return backend == KSPTC_HOST ? &TCBCGSSteps_Host : NULL;
   }
 
+  PetscBool     identity; /* the operator is the matrix */
   PetscReal     dp;       /* the norm last computed */
   KSPTCDiagonal diagonal; /* of a preconditioner from the left, or of one where the solve is resident: then part of the steps */
 };

@@ -58,22 +58,32 @@ static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* w <- A p and p.w, by the product or by a step of its own: then the update finds it done */
 static PetscErrorCode TCCGCurvature(KSP ksp, KSP_TCCG *cg, PetscBool first)
 {
   const Vec    v[] = {ksp->work[2], ksp->work[1]};
   PetscScalar *a[2];
 
   PetscFunctionBegin;
+  cg->w->first = first;
+  PetscCall(KSPTCMultSums(ksp, cg, cg->A, v[0], v[0], v[1], &cg->w->sums));
+  if (cg->w->sums) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
   PetscCall((*cg->steps->curvature)(cg->n, first, a[0], a[1], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 0, v, a, 2.0 * cg->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of the dot product that the update finds done */
+static PetscLogDouble TCCGSumsFlops(const KSP_TCCG *cg)
+{
+  return cg->w->sums ? 2.0 * cg->n : 0.0;
+}
+
 static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
 {
   const Vec      v[]   = {ksp->work[2], ksp->work[1], ksp->vec_sol, ksp->work[0]};
-  PetscLogDouble flops = 4.0 * cg->n;
+  PetscLogDouble flops = 4.0 * cg->n + TCCGSumsFlops(cg);
   PetscScalar   *a[4];
 
   PetscFunctionBegin;
@@ -89,7 +99,7 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
 static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
 {
   const Vec      v[]   = {ksp->work[2], cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[1]};
-  PetscLogDouble flops = 5.0 * cg->n + TCCGProjectFlops(ksp, cg);
+  PetscLogDouble flops = 5.0 * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
   PetscScalar   *a[5];
 
   PetscFunctionBegin;
@@ -273,7 +283,6 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
   if (!first && !TCCGEndsWithZ(ksp, cg, i)) PetscCall(TCCGPrecondition(ksp, cg));
   PetscCall(TCCGDirection(ksp, cg, first));
-  PetscCall(KSP_MatMult(ksp, cg->A, ksp->work[2], ksp->work[1]));
   PetscCall(TCCGCurvature(ksp, cg, first));
   if (ends_with_z && !cg->diagonal.d) PetscCall(TCCGUpdate(ksp, cg));
   PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, TCCGNormOfType(ksp->normtype)));
@@ -434,6 +443,7 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 +  -ksp_type tccg                - selects this type
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
+.  -ksp_tccg_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process, add p.Ap while Ap is made (default)
 .  -ksp_tccg_ahead <decide>      - iterations begun before the host has looked at the one before them
 -  -ksp_tccg_resident <decide>   - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
 

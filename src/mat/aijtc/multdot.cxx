@@ -29,7 +29,7 @@ static PetscErrorCode MatAIJTCCreateDots(Mat_AIJTC *tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCLayoutMultDot_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec y, PetscScalar dot[])
+static PetscErrorCode MatAIJTCLayoutMultSums_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec y)
 {
   const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
   const PetscScalar *xa, *wa;
@@ -48,15 +48,23 @@ static PetscErrorCode MatAIJTCLayoutMultDot_Device(Mat_AIJTC *tc, Vec x, Vec w, 
   PetscCall(VecCUDARestoreArrayWrite(y, &ya));
   PetscCall(VecCUDARestoreArrayRead(w, &wa));
   PetscCall(VecCUDARestoreArrayRead(x, &xa));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAIJTCSumsToHost(const Mat_AIJTC *tc, PetscScalar dot[])
+{
+  cudaStream_t stream;
+
+  PetscFunctionBegin;
+  PetscCall(PetscGetCurrentCUDAStream(&stream));
   PetscCallCUDA(cudaMemcpyAsync(dot, tc->dot, 2 * sizeof(*dot), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscCall(PetscLogGpuToCpu(2 * sizeof(*dot)));
-  PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)tc->layout.nnz + 4.0 * tc->layout.m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
 
-static PetscErrorCode MatAIJTCLayoutMultDot_Host(Mat_AIJTC *tc, Vec x, Vec w, Vec y, PetscScalar dot[])
+static PetscErrorCode MatAIJTCLayoutMultSums_Host(Mat_AIJTC *tc, Vec x, Vec w, Vec y)
 {
   const PetscScalar *xa, *wa;
   PetscScalar       *ya;
@@ -65,11 +73,10 @@ static PetscErrorCode MatAIJTCLayoutMultDot_Host(Mat_AIJTC *tc, Vec x, Vec w, Ve
   PetscCall(VecGetArrayRead(x, &xa));
   PetscCall(VecGetArrayRead(w, &wa));
   PetscCall(VecGetArrayWrite(y, &ya));
-  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ya, dot, &tc->dots, NULL));
+  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ya, tc->host_dot, &tc->dots, NULL));
   PetscCall(VecRestoreArrayWrite(y, &ya));
   PetscCall(VecRestoreArrayRead(w, &wa));
   PetscCall(VecRestoreArrayRead(x, &xa));
-  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)tc->layout.nnz + 4.0 * tc->layout.m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -89,17 +96,44 @@ PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same, and the layout brought up to date: has it nonzeros? */
-static PetscErrorCode MatAIJTCCanMultDot(Mat A, Vec x, Vec w, Vec y, PetscBool *can)
+/*
+   If the layout computes the product: y <- A x, and *sums is where w . y and y . y are until the next such product, in the memory of the layout. Else *sums is NULL and nothing has been done.
+   cuda: sums in device memory will do, else in the host's. Nothing waits; the flops of the sums are for the caller to log.
+*/
+PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec y, const PetscScalar **sums)
 {
-  Mat_AIJTC *tc;
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  Mat_AIJTC           *tc;
+  PetscInt             changes;
+  PetscBool            plain;
+  PetscLogDouble       flops;
 
   PetscFunctionBegin;
-  PetscCall(MatAIJTCMultIsPlain(A, x, w, y, can));
-  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  *sums = NULL;
+  PetscCall(MatAIJTCMultIsPlain(A, x, w, y, &plain));
+  if (!plain || c->cuda != cuda) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetData(A, &tc));
-  PetscCall(MatAIJTCUpdateLayout(A, MatAIJTCClassOf(A), tc));
-  *can = (PetscBool)(tc->layout.nnz > 0);
+  changes = tc->builds + tc->refreshes;
+  PetscCall(MatAIJTCUpdateLayout(A, c, tc));
+  changes = tc->builds + tc->refreshes - changes;
+  if (!tc->layout.nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
+  petsctc_counts.mult++;
+  flops = 2.0 * (PetscLogDouble)tc->layout.nnz - (tc->layout.m - tc->layout.nempty);
+#if PETSCTC_HAVE_CUDA
+  if (c->cuda) {
+    PetscCall(MatAIJTCLayoutMultSums_Device(tc, x, w, y));
+    PetscCall(PetscLogGpuFlops(flops));
+    if (changes && !tc->settings.keep_csr) PetscCall(MatAIJTCReleaseCSR(A, c));
+  } else
+#endif
+  {
+    PetscCall(MatAIJTCLayoutMultSums_Host(tc, x, w, y));
+    PetscCall(PetscLogFlops(flops));
+  }
+  PetscCall(PetscLogEventEnd(MAT_Mult, A, x, y, 0));
+  *sums = c->cuda ? tc->dot : tc->host_dot;
+  (void)changes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,8 +166,9 @@ static PetscErrorCode MatAIJTCCanMultDot(Mat A, Vec x, Vec w, Vec y, PetscBool *
 @*/
 PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, PetscReal *yy)
 {
-  PetscScalar dot[2];
-  PetscBool   can;
+  const MatAIJTCClass *c    = MatAIJTCClassOf(A);
+  const PetscScalar   *sums = NULL;
+  PetscScalar          dot[2];
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
@@ -150,24 +185,25 @@ PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, Pets
   PetscCheck(x->map->n == A->cmap->n && w->map->n == A->rmap->n && y->map->n == A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
              "Local sizes do not fit: matrix %" PetscInt_FMT " x %" PetscInt_FMT ", x %" PetscInt_FMT ", w %" PetscInt_FMT ", y %" PetscInt_FMT, A->rmap->n, A->cmap->n, x->map->n, w->map->n, y->map->n);
   PetscCall(VecSetErrorIfLocked(y, 4));
-  PetscCall(MatAIJTCCanMultDot(A, x, w, y, &can));
-  if (!can) {
+  if (c) PetscCall(MatAIJTCMultSums(A, c->cuda, x, w, y, &sums));
+  if (!sums) {
     PetscCall(MatMult(A, x, y));
     PetscCall(VecDotNorm2(w, y, wy, yy));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-
-  Mat_AIJTC *tc;
-
-  PetscCall(MatAIJTCGetData(A, &tc));
-  PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
-  petsctc_counts.mult++;
 #if PETSCTC_HAVE_CUDA
-  if (MatAIJTCClassOf(A)->cuda) PetscCall(MatAIJTCLayoutMultDot_Device(tc, x, w, y, dot));
-  else
+  if (c->cuda) {
+    Mat_AIJTC *tc;
+
+    PetscCall(MatAIJTCGetData(A, &tc));
+    PetscCall(MatAIJTCSumsToHost(tc, dot));
+    PetscCall(PetscLogGpuFlops(4.0 * y->map->n));
+  } else
 #endif
-    PetscCall(MatAIJTCLayoutMultDot_Host(tc, x, w, y, dot));
-  PetscCall(PetscLogEventEnd(MAT_Mult, A, x, y, 0));
+  {
+    PetscCall(PetscArraycpy(dot, sums, 2));
+    PetscCall(PetscLogFlops(4.0 * y->map->n));
+  }
   *wy = dot[0];
   *yy = PetscRealPart(dot[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
