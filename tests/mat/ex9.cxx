@@ -179,6 +179,7 @@ static PetscErrorCode TestSettings(void)
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "3 rows to a lane", MatAIJTCSetRowGroups(A, 3, 1));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "2 groups of tiles", MatAIJTCSetRowGroups(A, 1, 2));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "blocks of -3 slices", MatAIJTCSetGather(A, -3));
+  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "blocks of 65 slices", MatAIJTCSetGather(A, 65));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "negative tolerance", MatAIJTCSetCheck(A, PETSC_TRUE, -1.0));
   PetscCall(CheckSettings(A, 30, 1, 4, MAT_AIJTC_MMA_CORE, "after errors"));
   PetscCall(CheckMult(A, R, "after errors"));
@@ -428,6 +429,8 @@ static PetscErrorCode TestGather(void)
   PetscCall(CheckGather(A, R, 3, 3, PETSC_DECIDE, "by option"));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
   PetscCall(CheckGather(B, R, 3, 3, PETSC_DECIDE, "duplicate"));
+  PetscCall(MatAIJTCSetGather(A, 64));
+  PetscCall(CheckGather(A, R, 64, 64, M, "the most"));
   PetscCall(MatAIJTCSetGather(A, 0));
   PetscCall(CheckGather(A, R, 0, 0, 0, "never"));
   PetscCall(MatDestroy(&B));
@@ -487,8 +490,10 @@ static PetscErrorCode TestKeepCSR(void)
 /* Wrong values on the command line, and a backend that is not there */
 static PetscErrorCode TestWrongOptions(void)
 {
-  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3",    "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2", "-bad_mat_aijtc_sort_window -5", "-bad_mat_aijtc_rows_per_lane 8", "-bad_mat_aijtc_tile_groups 2",
-                               "-bad_mat_aijtc_gather_slices -7"};
+  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3",    "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2",
+                               "-bad_mat_aijtc_sort_window -5",  "-bad_mat_aijtc_rows_per_lane 8",
+                               "-bad_mat_aijtc_tile_groups 2",   "-bad_mat_aijtc_gather_slices -7",
+                               "-bad_mat_aijtc_gather_slices 65"};
   Mat               A;
   PetscBool         cuda;
 

@@ -309,6 +309,21 @@ inline Csr Renumbered(const Csr &A, bool unsorted = false)
   return B;
 }
 
+/* A row has every `stride`-th column, from any of the first `stride` ones on: so many rows have all columns */
+inline Csr Combs(PetscInt n, PetscInt stride)
+{
+  std::mt19937 random(20261125);
+  Csr          A;
+
+  A.m = A.n = n;
+  for (PetscInt r = 0; r < n; r++) {
+    for (PetscInt c = (PetscInt)(random() % stride); c < n; c += stride) A.j.push_back(c);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
 /* Every n-th row without entries, but others have its column; every (n + 1)-th with its diagonal entry alone, and no other has its column */
 inline Csr WithIsolatedRows(const Csr &A, PetscInt n)
 {

@@ -3,6 +3,7 @@
    here from the matrix with sets and maps. Device builds must give the bytes of host builds. Then: block sizes and common offsets, parameters, wrong input, failure of memory.
 */
 #include "layouts.h"
+#include <array>
 #include <map>
 #include <numeric>
 #include <set>
@@ -203,7 +204,7 @@ Plan ExpectedPlan(const Csr &A, const AIJTCParams &p)
 {
   const bool                  gathered = p.gather > 0;
   const PetscInt              group    = 32 * p.rrows;
-  const int64_t               window   = gathered ? 32 * (int64_t)std::min(p.gather, A.m) : (p.window ? p.window : std::max(A.m, (PetscInt)1));
+  const int64_t               window   = gathered ? 32 * (int64_t)p.gather : (p.window ? p.window : std::max(A.m, (PetscInt)1));
   const std::vector<PetscInt> place    = PlacesOfRows(A, gathered);
   std::vector<PetscInt>       rest;
   Plan                        plan;
@@ -232,38 +233,54 @@ Plan ExpectedPlan(const Csr &A, const AIJTCParams &p)
   return plan;
 }
 
-/* The columns of each block; none if the layout is not to be gathered */
+/* The columns of each block */
 using Lists = std::vector<std::vector<PetscInt>>;
 
-Lists ExpectedLists(const Csr &A, const AIJTCParams &p)
+Lists ListsOfBlocks(const Csr &A, const AIJTCParams &p)
 {
-  const auto all_short = [&] {
-    for (PetscInt r = 0; r < A.m; r++)
-      if (ClassOf(A.Length(r), p) != 2) return false;
-    return true;
-  };
-  int64_t columns = 0;
-  Lists   lists;
+  const std::vector<PetscInt> rid = ExpectedPlan(A, p).rid;
+  Lists                       lists;
 
-  if (p.gather <= 0 || A.m != A.n || A.j.empty() || p.rrows != 1 || !all_short()) return Lists();
-  const std::vector<PetscInt> rid  = ExpectedPlan(A, p).rid;
-  const int64_t               size = 32 * (int64_t)std::min(p.gather, A.m);
   for (size_t q = 0; q < rid.size(); q++) {
-    if (q % size == 0) lists.emplace_back();
+    if (q % (32 * (size_t)p.gather) == 0) lists.emplace_back();
     if (rid[q] >= 0) lists.back().insert(lists.back().end(), A.j.begin() + A.i[rid[q]], A.j.begin() + A.i[rid[q] + 1]);
   }
   for (auto &list : lists) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
-    columns += (int64_t)list.size();
-    if (list.size() > AIJTC_GATHER_LIST) return Lists();
   }
-  return 2 * columns <= (int64_t)A.j.size() ? lists : Lists();
+  return lists;
+}
+
+size_t Longest(const Lists &lists)
+{
+  size_t longest = 0;
+
+  for (const auto &list : lists) longest = std::max(longest, list.size());
+  return longest;
+}
+
+/* The lists of the layout, none if it is not to be gathered, and p->gather as it is then: half, as often as there is too long a list, but at least 8 */
+Lists ExpectedLists(const Csr &A, AIJTCParams *p)
+{
+  const auto all_short = [&] {
+    for (PetscInt r = 0; r < A.m; r++)
+      if (ClassOf(A.Length(r), *p) != 2) return false;
+    return true;
+  };
+  size_t columns = 0;
+  Lists  lists;
+
+  if (A.m != A.n || A.j.empty() || p->rrows != 1 || !all_short()) p->gather = 0;
+  while (p->gather > 0 && Longest(lists = ListsOfBlocks(A, *p)) > 4096) p->gather = p->gather % 2 == 0 && p->gather >= 16 ? p->gather / 2 : 0;
+  for (const auto &list : lists) columns += list.size();
+  if (2 * columns > A.j.size()) p->gather = 0;
+  return p->gather ? lists : Lists();
 }
 
 void ExpectLists(const Lists &lists, const AIJTCLayout &L)
 {
-  size_t columns = 0, longest = 0;
+  size_t columns = 0;
 
   ASSERT_EQ(L.nblocks, (PetscInt)lists.size());
   ASSERT_EQ(L.list_start == nullptr, lists.empty());
@@ -271,12 +288,11 @@ void ExpectLists(const Lists &lists, const AIJTCLayout &L)
   for (size_t b = 0; b < lists.size(); b++) {
     ASSERT_EQ(L.list_start[b], (PetscInt)columns) << "block " << b;
     columns += lists[b].size();
-    longest = std::max(longest, lists[b].size());
     ASSERT_EQ(L.list_start[b + 1], (PetscInt)columns) << "block " << b;
     ASSERT_EQ(std::vector<PetscInt>(L.list + L.list_start[b], L.list + L.list_start[b + 1]), lists[b]) << "block " << b;
   }
   ASSERT_EQ(L.nlist, (PetscInt)columns);
-  ASSERT_EQ(L.longest_list, (PetscInt)longest);
+  ASSERT_EQ(L.longest_list, (PetscInt)Longest(lists));
   if (L.params.gather) {
     EXPECT_EQ(L.stride, 0); /* no slice is of consecutive rows */
     EXPECT_EQ(L.line, 0);
@@ -527,10 +543,9 @@ void ExpectSlices(const Csr &A, const AIJTCLayout &L)
 
 void ExpectLayout(const Csr &A, const AIJTCParams &asked, const AIJTCLayout &L)
 {
-  const Lists lists  = ExpectedLists(A, asked);
   AIJTCParams params = asked;
+  const Lists lists  = ExpectedLists(A, &params);
 
-  if (lists.empty()) params.gather = 0;
   ASSERT_EQ(L.m, A.m);
   ASSERT_EQ(L.n, A.n);
   ASSERT_EQ(L.nnz, (PetscCount)A.j.size());
@@ -841,18 +856,19 @@ AIJTCParams GatheredBy(PetscInt gather, const Csr &A)
   return WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, gather}, A);
 }
 
-/* By the rules, gathered or not; if not, then all of it as if nothing had been asked for */
-void ExpectGathered(const Csr &A, const AIJTCParams &params, bool gathered)
+/* By the rules, in blocks of `gather` slices, 0 for none; if these are not what was asked for, then all of it as if they had been */
+void ExpectGathered(const Csr &A, const AIJTCParams &params, PetscInt gather)
 {
   const OwnedLayout host(Made::OnHost, A, params);
-  AIJTCParams       plain = params;
 
-  plain.gather = 0;
   SCOPED_TRACE(Describe(params));
-  ASSERT_EQ(host.layout.params.gather, gathered ? params.gather : 0);
+  ASSERT_EQ(host.layout.params.gather, gather);
   ASSERT_NO_FATAL_FAILURE(ExpectLayout(A, params, host.layout));
-  if (!gathered) {
-    const OwnedLayout other(Made::OnHost, A, plain);
+  if (gather != params.gather) {
+    AIJTCParams asked = params;
+
+    asked.gather = gather;
+    const OwnedLayout other(Made::OnHost, A, asked);
 
     ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(other.layout, host.layout));
   }
@@ -891,11 +907,11 @@ TEST(LayoutGathers, Meshes)
 
     for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Same}) {
       SetValues(A, kind);
-      for (PetscInt gather : std::vector<PetscInt>{4, 7, 8, 50, AIJTC_GATHER_MOST}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), true));
+      for (PetscInt gather : std::vector<PetscInt>{4, 7, 8, 50, AIJTC_GATHER_MOST}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), gather));
     }
   }
   const Csr dense = Renumbered(TwentySevenPoint(12)); /* so many columns shared that a slice alone shares them */
-  ASSERT_NO_FATAL_FAILURE(ExpectGathered(dense, GatheredBy(1, dense), true));
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(dense, GatheredBy(1, dense), 1));
 }
 
 TEST(LayoutGathers, OnlySquareMatricesOfShortRowsOneALane)
@@ -905,31 +921,133 @@ TEST(LayoutGathers, OnlySquareMatricesOfShortRowsOneALane)
   Csr         wide   = mesh;
 
   wide.n++;
-  ASSERT_NO_FATAL_FAILURE(ExpectGathered(wide, params, false));
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(wide, params, 0));
   for (PetscInt rrows : {2, 4}) {
     params.rrows = rrows;
-    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, false));
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, 0));
   }
   params.rrows = 1;
   for (PetscInt limit : {6, 7}) { /* rows have up to 7 nonzeros */
     params.short_max = limit;
-    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, limit == 7)); /* medium ones */
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, limit == 7 ? 8 : 0)); /* medium ones */
     params.long_min = limit;
-    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, limit == 7)); /* long ones */
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(mesh, params, limit == 7 ? 8 : 0)); /* long ones */
     params.long_min = PETSC_INT_MAX;
   }
-  for (const Csr &none : {FromLengths(100, std::vector<PetscInt>(100, 0)), FromLengths(0, std::vector<PetscInt>())}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(none, GatheredBy(8, none), false));
+  for (const Csr &none : {FromLengths(100, std::vector<PetscInt>(100, 0)), FromLengths(0, std::vector<PetscInt>())}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(none, GatheredBy(8, none), 0));
 }
 
-/* One block of all rows, so that its list is that of all columns */
+/* Every block has all columns in its list, unless it has few rows */
 TEST(LayoutGathers, ListsOfAtMost4096Columns)
 {
   for (PetscInt more : {0, 1}) {
-    const Csr A = Banded(AIJTC_GATHER_LIST + more, AIJTC_GATHER_LIST + more, {-70, -1, 0, 1, 70});
+    const Csr A = Combs(AIJTC_GATHER_LIST + more, 32);
 
-    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(1000, A), more == 0));
-    const OwnedLayout L(Made::OnHost, A, GatheredBy(1000, A));
-    EXPECT_EQ(L.layout.longest_list, more ? 0 : AIJTC_GATHER_LIST);
+    for (PetscInt gather : {8, 9, 64}) {
+      const OwnedLayout L(Made::OnHost, A, GatheredBy(gather, A));
+
+      ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), more ? 0 : gather));
+      EXPECT_EQ(L.layout.longest_list, more ? 0 : 4096);
+    }
+  }
+}
+
+/* Entries up to `near` to either side, and up to `far` times 400; numbered anew */
+Csr Reaching(PetscInt near, PetscInt far)
+{
+  std::set<PetscInt> offsets;
+
+  for (PetscInt k = -near; k <= near; k++) offsets.insert(k);
+  for (PetscInt k = -far; k <= far; k++) offsets.insert(400 * k);
+  return Renumbered(Banded(12000, 12000, std::vector<PetscInt>(offsets.begin(), offsets.end())));
+}
+
+/* The lists are too long for more slices than fit, down to 8, and only for them */
+TEST(LayoutGathers, HalvedWhereAListIsTooLong)
+{
+  const struct {
+    PetscInt near, far, fit;
+  } cases[] = {
+    {8,  2,  32},
+    {8,  0,  16},
+    {20, 6,  8 },
+    {20, 12, 4 }
+  };
+
+  for (const auto &c : cases) {
+    const Csr A = Reaching(c.near, c.far);
+
+    for (PetscInt gather : {64, 2 * c.fit, c.fit}) {
+      EXPECT_EQ(Longest(ListsOfBlocks(A, GatheredBy(gather, A))) > 4096, gather > c.fit) << gather << " slices";
+      ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), gather == c.fit || c.fit >= 8 ? c.fit : 0));
+    }
+  }
+}
+
+/* An odd number has no half, be it asked for or 25, half of 50; and less than 8 is only what was asked for */
+TEST(LayoutGathers, HalvedDownTo8OrAnOddNumber)
+{
+  const Csr      A = Reaching(20, 6), far = Reaching(20, 12);
+  const PetscInt asked[][2] = {
+    {48, 12},
+    {63, 0 },
+    {50, 0 }
+  };
+
+  for (const auto &slices : asked) ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(slices[0], A), slices[1]));
+  for (PetscInt gather : {12, 9}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(far, GatheredBy(gather, far), 0));
+}
+
+/* Columns anywhere, three a row: at 64 slices lists are too long, at 32 they are not, but all together too many */
+TEST(LayoutGathers, NotHalvedWhereColumnsAreTooMany)
+{
+  const Csr A = FromLengths(20000, std::vector<PetscInt>(20000, 3));
+
+  EXPECT_GT(Longest(ListsOfBlocks(A, GatheredBy(64, A))), 4096u);
+  EXPECT_LE(Longest(ListsOfBlocks(A, GatheredBy(32, A))), 4096u);
+  for (PetscInt gather : {64, 32}) ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), 0));
+}
+
+/* 32 rows in 4 slots of 32 places: 96 entries are 3/4 of them. In other layouts that is too few */
+TEST(LayoutGathers, SpreadFrom3PlacesIn4)
+{
+  for (PetscInt fewer : {0, 1}) {
+    std::vector<PetscInt> lengths(32, 3);
+
+    lengths[0]  = 4;
+    lengths[1]  = 2 - fewer;
+    const Csr A = FromLengths(32, lengths);
+
+    for (PetscInt gather : {0, 1}) {
+      const OwnedLayout L(Made::OnHost, A, GatheredBy(gather, A));
+      const Slice       S(L.layout, 0);
+
+      ASSERT_EQ(L.layout.params.gather, gather);
+      ASSERT_EQ(S.s.slots, 4);
+      ASSERT_EQ(S.s.entries, 96 - fewer);
+      EXPECT_EQ(S.spread, gather && !fewer);
+      EXPECT_EQ(S.s.values, S.spread ? 128 : 96 - fewer);
+    }
+  }
+}
+
+/* Whatever is compressed; that columns reach no farther than a byte or lie on few diagonals does not matter either */
+TEST(LayoutGathers, PlacesOf2BytesFromBase0)
+{
+  for (const Csr &A : {Banded(200, 200, {-1, 0, 1, 2}), WithIsolatedRows(Renumbered(SevenPoint(12)), 7), Renumbered(TwentySevenPoint(16))}) {
+    for (AIJTCCompress compress : Compressions()) {
+      AIJTCParams params = GatheredBy(8, A);
+
+      params.compress = compress;
+      const OwnedLayout L(Made::OnHost, A, params);
+      ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, params, 8));
+      for (PetscInt s = 0; s < AIJTCSlicesTotal(&L.layout); s++) {
+        const Slice S(L.layout, s);
+
+        ASSERT_EQ(S.width, S.s.entries ? 2 : 0) << "slice " << s;
+        for (int t = 0; t < S.s.slots; t++) ASSERT_EQ(S.Base(t), 0) << "slice " << s;
+      }
+    }
   }
 }
 
@@ -946,8 +1064,8 @@ TEST(LayoutGathers, ListsOfAtMostHalfTheNonzeros)
       A.i.push_back((PetscInt)A.j.size());
     }
     SetValues(A, ValueKind::Random);
-    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(4, A), fewer == 0));
-    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(1, A), false)); /* each list has a column of the next */
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(4, A), fewer ? 0 : 4));
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(1, A), 0)); /* each list has a column of the next */
   }
 }
 
@@ -964,7 +1082,7 @@ TEST(LayoutGathers, RowsOutOfReach)
     }
     EXPECT_GT(alone, 100);
     EXPECT_GT(joined, 100);
-    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), true));
+    ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
   }
 }
 
@@ -977,7 +1095,7 @@ TEST(LayoutGathers, AsManyRoundsAsToldReach)
 
   for (PetscInt r = 0; r < A.m; r++) far = std::max(far, r - cluster[r]);
   EXPECT_EQ(far, 3 * AIJTC_CLUSTER_ROUNDS);
-  ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), true));
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 
 /* One row of 256, in any 2^16 */
@@ -1300,9 +1418,9 @@ TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
   }
 }
 
-/* Where a matrix is gathered, docs/layout.md: the slices of a block; rows at least; nonzeros of half a row at least */
-constexpr PetscInt   GATHER = 8, ROWS_FOR_GATHER = 32768;
-constexpr PetscCount HALF_ROW_FOR_GATHER = 9;
+/* Where a matrix is gathered, docs/layout.md: rows at least; nonzeros of two rows at least */
+constexpr PetscInt   ROWS_FOR_GATHER     = 32768;
+constexpr PetscCount TWO_ROWS_FOR_GATHER = 9;
 
 PetscInt ResolvedGather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, AIJTCParams p)
 {
@@ -1313,22 +1431,23 @@ PetscInt ResolvedGather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common
 
 TEST(LayoutParams, GatherWhereRowsDoNotShareTheirOffsets)
 {
-  for (PetscInt m : std::vector<PetscInt>{ROWS_FOR_GATHER, ROWS_FOR_GATHER + 2, 600000, 20000000}) {
-    const PetscCount least = (HALF_ROW_FOR_GATHER * m + 1) / 2;
-    AIJTCParams      p     = undecided;
+  for (PetscInt m : std::vector<PetscInt>{ROWS_FOR_GATHER, ROWS_FOR_GATHER + 1, 499999, 500000, 20000000}) {
+    const PetscInt   slices = m < 500000 ? 8 : 16;
+    const PetscCount least  = (TWO_ROWS_FOR_GATHER * m + 1) / 2;
+    AIJTCParams      p      = undecided;
 
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 128, p), GATHER) << m;
-    EXPECT_EQ(ResolvedGather(m, m, 20 * least, PETSC_FALSE, 128, p), GATHER) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 128, p), slices) << m;
+    EXPECT_EQ(ResolvedGather(m, m, 20 * least, PETSC_FALSE, 128, p), slices) << m;
     EXPECT_EQ(ResolvedGather(m, m, least - 1, PETSC_FALSE, 128, p), 0) << m;
     EXPECT_EQ(ResolvedGather(m, m, least, PETSC_TRUE, 128, p), 0) << m;
     EXPECT_EQ(ResolvedGather(m, m - 1, least, PETSC_FALSE, 128, p), 0) << m;
     EXPECT_EQ(ResolvedGather(m, m + 1, least, PETSC_FALSE, 128, p), 0) << m;
     EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 129, p), 0) << m; /* not all rows are short */
     p.short_max = 300;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 300, p), GATHER) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 300, p), slices) << m;
     EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 301, p), 0) << m;
     p.short_max = 40;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 40, p), GATHER) << m;
+    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 40, p), slices) << m;
     EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 41, p), 0) << m;
   }
   EXPECT_EQ(ResolvedGather(ROWS_FOR_GATHER - 1, ROWS_FOR_GATHER - 1, 7 * (PetscCount)ROWS_FOR_GATHER, PETSC_FALSE, 128, undecided), 0);
@@ -1342,15 +1461,15 @@ TEST(LayoutParams, GatherWhereTheOtherSettingsAllow)
     AIJTCParams p = undecided;
 
     p.compress = compress;
-    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_VALUE ? 0 : GATHER) << "compression " << (int)compress;
+    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_VALUE ? 0 : 16) << "compression " << (int)compress;
   }
   for (PetscInt rrows : {1, 2, 4}) {
     AIJTCParams p = undecided;
 
     p.rrows = rrows;
-    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), rrows == 1 ? GATHER : 0) << rrows << " row groups";
+    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), rrows == 1 ? 16 : 0) << rrows << " row groups";
   }
-  for (PetscInt gather : {0, 1, 3, 8, 1000}) { /* what is given is kept, whatever the matrix */
+  for (PetscInt gather : {0, 1, 3, 8, 64}) { /* what is given is kept, whatever the matrix */
     for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
       AIJTCParams p = undecided;
 
@@ -1358,6 +1477,18 @@ TEST(LayoutParams, GatherWhereTheOtherSettingsAllow)
       EXPECT_EQ(ResolvedGather(m, m + 5, 2 * (PetscCount)m, common, 30, p), gather);
     }
   }
+}
+
+TEST(LayoutParams, RefuseBlocksOfMoreThan64Slices)
+{
+  ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), PETSC_SUCCESS);
+  for (PetscInt gather : {-3, 65, 1000, 2147483647}) {
+    AIJTCParams p = undecided;
+
+    p.gather = gather;
+    EXPECT_EQ(AIJTCParamsResolve(100, 100, 700, 1, PETSC_FALSE, 9, &p), PETSC_ERR_ARG_OUTOFRANGE) << gather;
+  }
+  ASSERT_EQ(PetscPopErrorHandler(), PETSC_SUCCESS);
 }
 
 TEST(LayoutParams, KeepWhatIsGiven)
@@ -1400,6 +1531,7 @@ const WrongInput wrong_inputs[] = {
   {"unknown_compression",  1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, (AIJTCCompress)-2, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
   {"dictionary_of_nothing", 1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 0, 0}, PETSC_ERR_ARG_OUTOFRANGE},
   {"gather_negative",      1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, -3}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"gather_too_many",      1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 65}, PETSC_ERR_ARG_OUTOFRANGE},
   {"size_negative",        -1, 1, {0}, {}, usual, PETSC_ERR_ARG_SIZ},
   {"offsets_not_from_zero", 1, 3, {1, 2}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},
   {"offsets_decrease",     2, 3, {0, 2, 1}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},
@@ -1442,18 +1574,31 @@ PetscCount AddressSpaceInUse()
   return (PetscCount)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* With a little more room every time: each allocation in turn fails. A layout of tens of MB */
-void ExpectFailureLeavesNothing(const Csr &A, const AIJTCParams &params)
+/* What the heap has free from tests before would serve a build whatever its limit: takes all of it, in small pieces. To be called under the limit */
+void TakeFreeMemory(std::vector<void *> *pieces)
 {
-  const PetscCount used = AddressSpaceInUse();
-  struct rlimit    before, tight;
-  PetscErrorCode   ierr     = PETSC_ERR_MEM;
-  int              failures = 0;
-  AIJTCLayout      L;
+  constexpr size_t PIECE = 65536;
+
+  for (void *piece; pieces->size() < pieces->capacity() && (piece = malloc(PIECE));) pieces->push_back(piece);
+}
+
+/* With a little more room every time: each allocation in turn fails. A layout of tens of MB, in the end in blocks of `gather` slices */
+void ExpectFailureLeavesNothing(const Csr &A, const AIJTCParams &params, PetscInt gather)
+{
+  const PetscCount    used = AddressSpaceInUse();
+  struct rlimit       before, tight;
+  PetscErrorCode      ierr     = PETSC_ERR_MEM;
+  int                 failures = 0;
+  AIJTCLayout         L;
+  std::vector<void *> taken;
 
   ASSERT_GT(used, 0);
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  tight = before;
+  tight          = before;
+  tight.rlim_cur = (rlim_t)used;
+  taken.reserve(65536);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
+  TakeFreeMemory(&taken);
   ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), PETSC_SUCCESS);
   for (PetscCount room = 0; ierr == PETSC_ERR_MEM && room < 400; room += 4, failures += ierr == PETSC_ERR_MEM) {
     tight.rlim_cur = (rlim_t)(used + (room << 20));
@@ -1462,11 +1607,12 @@ void ExpectFailureLeavesNothing(const Csr &A, const AIJTCParams &params)
     ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
     if (ierr) { EXPECT_TRUE(IsZero(L)); }
   }
+  for (void *piece : taken) free(piece);
   ASSERT_EQ(PetscPopErrorHandler(), PETSC_SUCCESS);
   EXPECT_EQ(ierr, PETSC_SUCCESS); /* and with room it works */
   EXPECT_GT(failures, 5);
   EXPECT_EQ(L.nnz, (PetscCount)A.j.size());
-  EXPECT_EQ(L.params.gather, params.gather);
+  EXPECT_EQ(L.params.gather, gather);
   ASSERT_EQ(AIJTCLayoutDestroy_Host(&L), PETSC_SUCCESS);
 }
 
@@ -1474,7 +1620,7 @@ TEST(LayoutMemory, FailureLeavesNothing)
 {
   if (WITH_ASAN) GTEST_SKIP() << "AddressSanitizer cannot run under a limit of address space";
   if (!AddressSpaceInUse()) GTEST_SKIP() << "no /proc/self/statm to read the address space in use";
-  ExpectFailureLeavesNothing(FromLengths(400000, RandomLengths(400000, 8, 12, 14)), usual);
+  ExpectFailureLeavesNothing(FromLengths(400000, RandomLengths(400000, 8, 12, 14)), usual, 0);
 }
 
 TEST(LayoutMemory, FailureOfAGatheredLayoutLeavesNothing)
@@ -1482,6 +1628,6 @@ TEST(LayoutMemory, FailureOfAGatheredLayoutLeavesNothing)
   if (WITH_ASAN) GTEST_SKIP() << "AddressSanitizer cannot run under a limit of address space";
   if (!AddressSpaceInUse()) GTEST_SKIP() << "no /proc/self/statm to read the address space in use";
   const Csr A = Renumbered(SevenPoint(80));
-  ExpectFailureLeavesNothing(A, GatheredBy(8, A));
+  ExpectFailureLeavesNothing(A, GatheredBy(64, A), 32); /* lists are too long at first, so allocations of two attempts fail */
 }
 } // namespace

@@ -416,7 +416,7 @@ PetscErrorCode MatAIJTCGetRowGroups(Mat A, PetscInt *rows_per_lane, PetscInt *ti
 
   Input Parameters:
 + A      - the matrix, of type `MATAIJTC`
-- slices - slices of a block, of 32 rows each, whose columns are listed once; 0 for a layout without such blocks
+- slices - slices of a block, of 32 rows each, whose columns are listed once: 1 to 64; 0 for a layout without such blocks
 
   Options Database Key:
 . -mat_aijtc_gather_slices n - see `slices`
@@ -429,7 +429,8 @@ PetscErrorCode MatAIJTCGetRowGroups(Mat A, PetscInt *rows_per_lane, PetscInt *ti
 
   `PETSC_DECIDE`, the default, chooses by the sizes of the matrix and by whether its rows share their offsets. A layout is gathered only if the matrix is square (for the MPI type: of the blocks the
   diagonal one), all rows are short (`MatAIJTCSetRowClasses()`), a lane has one row (`MatAIJTCSetRowGroups()`), no block has more than 4096 columns, and the columns of all blocks together are at most
-  half the nonzeros; else the layout is as with 0. `MatAIJTCGetInfo()` tells which. The `sort_window` of `MatAIJTCSetRowClasses()` has no effect on a gathered layout.
+  half the nonzeros; else the layout is as with 0. Where a block has more than 4096 columns, half as many slices are tried first, again and again, as long as that is a whole number and at least 8.
+  `MatAIJTCGetInfo()` tells what came of it. The `sort_window` of `MatAIJTCSetRowClasses()` has no effect on a gathered layout.
 
   On the host the product is the same to the last bit, gathered or not. The layout is built again at the next product.
 
@@ -625,7 +626,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
 .  -mat_aijtc_sort_window n                     - rows sorted by length together (0 for all)
 .  -mat_aijtc_rows_per_lane (1|2|4)             - short rows that a lane multiplies at once
 .  -mat_aijtc_tile_groups (1|4)                 - groups of 8 medium rows that a warp multiplies at once
-.  -mat_aijtc_gather_slices n                   - slices of 32 rows whose entries of x are gathered together, where the matrix allows (0: none)
+.  -mat_aijtc_gather_slices n                   - slices of 32 rows, at most 64, whose entries of x are gathered together, where the matrix allows (0: none)
 .  -mat_aijtc_keep_csr (true|false)             - keep the parent's device arrays beside the layout (the default)
 .  -mat_aijtc_check (true|false)                - compares every product with the parent type's
 -  -mat_aijtc_check_rtol rtol                   - the difference it allows (1e-12)

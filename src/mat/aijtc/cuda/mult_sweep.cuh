@@ -147,12 +147,11 @@ __device__ __forceinline__ bool StoreSlots(const SweepHeader &s, SweptSlot mine,
   return __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= 0);
 }
 
-/* The sums of a slice's rows */
-__device__ __forceinline__ void SweepSlice(PetscInt slice, int nslots, const SweptSlot *slots, const PetscScalar *ring, PetscInt m, const PetscScalar *y, PetscScalar *z, const RowDots<SWEEP_WARPS> &dots)
+/* The sums of a slice's rows, which stay in `sums` */
+__device__ __forceinline__ void SweepSlice(PetscInt first, int nslots, const SweptSlot *slots, const PetscScalar *ring, PetscInt m, const PetscScalar *y, PetscScalar *z, RowSums<SWEEP_GROUPS> &sums)
 {
-  const int             lane = threadIdx.x % AIJTC_LANES;
-  const unsigned        mine = 1u << lane;
-  RowSums<SWEEP_GROUPS> sums;
+  const int      lane = threadIdx.x % AIJTC_LANES;
+  const unsigned mine = 1u << lane;
 
 #pragma unroll 4
   for (int t = 0; t < nslots; t++) {
@@ -166,14 +165,26 @@ __device__ __forceinline__ void SweepSlice(PetscInt slice, int nslots, const Swe
   }
 #pragma unroll
   for (int r = 0; r < SWEEP_GROUPS; r++) {
-    const PetscInt row = SLICE_ROWS * slice + AIJTC_LANES * r + lane;
+    const PetscInt row = first + AIJTC_LANES * r;
 
     if (row >= m) continue;
-    const PetscScalar result = y ? y[row] + sums.sum[r] : sums.sum[r];
-
-    z[row] = result;
-    dots.add(row, result);
+    if (y) sums.sum[r] += y[row];
+    z[row] = sums.sum[r];
   }
+}
+
+/* own: w of these rows in the ring, NULL if w is not x. Not inlined: products without dot products shall have the registers */
+__device__ __noinline__ void SweepDots(PetscInt first, const PetscScalar *own, PetscInt m, RowSums<SWEEP_GROUPS> sums, const RowDots<SWEEP_WARPS> &dots)
+{
+  RowDots<SWEEP_WARPS>::Terms terms;
+
+#pragma unroll
+  for (int r = 0; r < SWEEP_GROUPS; r++) {
+    const PetscInt row = first + AIJTC_LANES * r;
+
+    if (row < m) terms.add(own ? own[AIJTC_LANES * r] : dots.w(row), sums.sum[r]);
+  }
+  dots.add(terms);
 }
 
 __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
@@ -207,8 +218,13 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
     const SweptSlot   mine  = LoadSlot(A, next, lane);
     const SweepHeader later = load(k + 2);
 
-    if (swept) SweepSlice(slice(k), now.slots, slots, ring, m, y, z, dots);
-    else if (exists(k)) others |= 1u << k;
+    if (swept) {
+      const PetscInt        row = SLICE_ROWS * slice(k) + lane;
+      RowSums<SWEEP_GROUPS> rows;
+
+      SweepSlice(row, now.slots, slots, ring, m, y, z, rows);
+      if (dots.on()) SweepDots(row, dots.of(x) ? ring + windows.find(k, 0) + lane : nullptr, m, rows, dots);
+    } else if (exists(k)) others |= 1u << k;
     __syncwarp();
     swept = StoreSlots(next, mine, k + 1, lane, windows, slots);
     now   = next;
