@@ -49,7 +49,7 @@ start_mps() {
   CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps nvidia-cuda-mps-control -d >/dev/null 2>&1 || return 0
   mps=$work/mps
   export CUDA_MPS_PIPE_DIRECTORY=$mps
-  harness_jobs=$cores acceptance_jobs=$cores
+  harness_jobs=$(least "$cores" $((8 * gpus))) acceptance_jobs=$harness_jobs # the service takes 48 clients a GPU, and a test has up to 6 processes
 }
 end_mps() {
   [ -n "$mps" ] || return 0
