@@ -18,6 +18,7 @@
 */
 #include "slice.h"
 #include <algorithm>
+#include <petsctc/private/vecreduce.h>
 
 namespace
 {
@@ -166,15 +167,10 @@ PetscErrorCode AIJTCDotWorkDestroy_Host(AIJTCDotWork *work)
 
 PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], PETSC_UNUSED AIJTCDotWork *work, PetscTCStream stream)
 {
-  PetscScalar wz = 0, zz = 0;
+  const PetscScalar *const with[] = {w, z};
 
   PetscFunctionBegin;
   PetscCall(AIJTCLayoutMult_Host(layout, tensor, x, NULL, z, stream));
-  for (PetscInt r = 0; r < layout->m; r++) {
-    wz += w[r] * z[r];
-    zz += z[r] * z[r];
-  }
-  result[0] = wz;
-  result[1] = zz;
+  PetscCall(PetscTCMDot_Host(layout->m, z, 2, with, result, tensor, NULL, stream)); /* summed as every dot product is: a plain loop has a larger error */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
