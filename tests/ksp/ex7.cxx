@@ -37,13 +37,27 @@ static PetscErrorCode Views(KSP ksp, const char text[], PetscBool *found)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode SolveAndRecord(KSP ksp, Vec b, Solve *s)
+{
+  const PetscReal *hist;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPSetResidualHistory(ksp, NULL, AB_HISTORY, PETSC_TRUE));
+  PetscCall(VecDuplicate(b, &s->x));
+  PetscCall(KSPSolve(ksp, b, s->x));
+  PetscCall(KSPGetConvergedReason(ksp, &s->reason));
+  PetscCall(KSPGetIterationNumber(ksp, &s->its));
+  PetscCall(KSPGetResidualHistory(ksp, &hist, &s->nhist));
+  PetscCall(PetscArraycpy(s->hist, hist, s->nhist));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* says: what the view must contain after the solve */
 static PetscErrorCode Run(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType norm, const char says[], Solve *s)
 {
-  const PetscReal *hist;
-  KSP              ksp;
-  PC               pc;
-  PetscBool        found;
+  KSP       ksp;
+  PC        pc;
+  PetscBool found;
 
   PetscFunctionBeginUser;
   PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
@@ -54,14 +68,8 @@ static PetscErrorCode Run(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType
   PetscCall(PCSetType(pc, pctype));
   PetscCall(KSPSetNormType(ksp, norm));
   PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, s->max_it));
-  PetscCall(KSPSetResidualHistory(ksp, NULL, AB_HISTORY, PETSC_TRUE));
   if (s->tune) PetscCall((*s->tune)(ksp, s->ctx));
-  PetscCall(VecDuplicate(b, &s->x));
-  PetscCall(KSPSolve(ksp, b, s->x));
-  PetscCall(KSPGetConvergedReason(ksp, &s->reason));
-  PetscCall(KSPGetIterationNumber(ksp, &s->its));
-  PetscCall(KSPGetResidualHistory(ksp, &hist, &s->nhist));
-  PetscCall(PetscArraycpy(s->hist, hist, s->nhist));
+  PetscCall(SolveAndRecord(ksp, b, s));
   PetscCall(Views(ksp, says, &found));
   if (!found) ABFailures++;
   PetscCall(KSPDestroy(&ksp));
@@ -441,10 +449,9 @@ static PetscErrorCode Diagonal(KSPType type, Mat A, Vec b, PetscInt nnorms)
 /* A solve with options of its own; the view says that products bring sums, or does not */
 static PetscErrorCode SolveWithSums(KSPType type, Mat A, Vec b, PetscBool sums, PetscBool expected, Solve *s)
 {
-  const PetscReal *hist;
-  char             options[128], buffer[4000];
-  KSP              ksp;
-  PetscBool        found;
+  char      options[128], buffer[4000];
+  KSP       ksp;
+  PetscBool found;
 
   PetscFunctionBeginUser;
   PetscCall(PetscSNPrintf(options, sizeof(options), "-sums_ksp_%s_product_sums %s -sums_ksp_%s_resident false -sums_pc_type none", type, sums ? "true" : "false", type));
@@ -455,13 +462,7 @@ static PetscErrorCode SolveWithSums(KSPType type, Mat A, Vec b, PetscBool sums, 
   PetscCall(KSPSetType(ksp, type));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
-  PetscCall(KSPSetResidualHistory(ksp, NULL, AB_HISTORY, PETSC_TRUE));
-  PetscCall(VecDuplicate(b, &s->x));
-  PetscCall(KSPSolve(ksp, b, s->x));
-  PetscCall(KSPGetConvergedReason(ksp, &s->reason));
-  PetscCall(KSPGetIterationNumber(ksp, &s->its));
-  PetscCall(KSPGetResidualHistory(ksp, &hist, &s->nhist));
-  PetscCall(PetscArraycpy(s->hist, hist, s->nhist));
+  PetscCall(SolveAndRecord(ksp, b, s));
   PetscCall(ViewSays((PetscObject)ksp, "dot products with a product of the matrix", "ex7.txt", buffer, sizeof(buffer), &found));
   if (found != expected) {
     ABFailures++;

@@ -262,8 +262,9 @@ inline Csr TwoOffsets(PetscInt m, PetscInt offset)
   return A;
 }
 
-/* Without every n-th entry */
-inline Csr Thinned(const Csr &A, size_t n)
+/* The entries that keep(row, column, place of the entry) is true of */
+template <class Keep>
+Csr Keeping(const Csr &A, Keep keep)
 {
   Csr B;
 
@@ -271,11 +272,17 @@ inline Csr Thinned(const Csr &A, size_t n)
   B.n = A.n;
   for (PetscInt r = 0; r < A.m; r++) {
     for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++)
-      if (e % n != n - 1) B.j.push_back(A.j[e]);
+      if (keep(r, A.j[e], e)) B.j.push_back(A.j[e]);
     B.i.push_back((PetscInt)B.j.size());
   }
   SetValues(B, ValueKind::Random);
   return B;
+}
+
+/* Without every n-th entry */
+inline Csr Thinned(const Csr &A, PetscInt n)
+{
+  return Keeping(A, [n](PetscInt, PetscInt, PetscInt e) { return e % n != n - 1; });
 }
 
 /* Every other entry repeats the column before it */
@@ -327,21 +334,7 @@ inline Csr Combs(PetscInt n, PetscInt stride)
 /* Every n-th row without entries, but others have its column; every (n + 1)-th with its diagonal entry alone, and no other has its column */
 inline Csr WithIsolatedRows(const Csr &A, PetscInt n)
 {
-  Csr B;
-
-  B.m = A.m;
-  B.n = A.n;
-  for (PetscInt r = 0; r < A.m; r++) {
-    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) {
-      const PetscInt c = A.j[e];
-
-      if (c == r && r % (n + 1) == n) B.j.push_back(c);
-      else if (c % (n + 1) != n && r % (n + 1) != n && r % n != n - 1) B.j.push_back(c);
-    }
-    B.i.push_back((PetscInt)B.j.size());
-  }
-  SetValues(B, ValueKind::Random);
-  return B;
+  return Keeping(A, [n](PetscInt r, PetscInt c, PetscInt) { return r % (n + 1) == n ? c == r : r % n != n - 1 && c % (n + 1) != n; });
 }
 
 struct Pattern {

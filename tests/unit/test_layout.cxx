@@ -977,7 +977,7 @@ TEST(LayoutGathers, HalvedWhereAListIsTooLong)
   for (const auto &c : cases) {
     const Csr A = Reaching(c.near, c.far);
 
-    for (PetscInt gather : {64, 2 * c.fit, c.fit}) {
+    for (PetscInt gather : {(PetscInt)64, 2 * c.fit, c.fit}) {
       EXPECT_EQ(Longest(ListsOfBlocks(A, GatheredBy(gather, A))) > 4096, gather > c.fit) << gather << " slices";
       ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), gather == c.fit || c.fit >= 8 ? c.fit : 0));
     }

@@ -627,7 +627,8 @@ TEST_P(Spmv, RefreshOfGatheredLayouts)
       const AIJTCParams params = GatheredBy(8, A, AIJTC_COMPRESS_BOTH);
       Product           product(GetParam(), A, params);
       const Vector      x      = RandomVector(A.n, 13);
-      const bool        closed = kind == ValueKind::Same || (kind == ValueKind::Few && product.layout.ndict);
+      const bool        closed = kind == ValueKind::Same || (kind == ValueKind::Few && product.layout.ndict); /* its forms hold no other value */
+      const bool        narrow = kind == ValueKind::Floats && sizeof(PetscScalar) > sizeof(float);
       Csr               B      = A;
 
       ASSERT_EQ(product.layout.params.gather, 8);
@@ -640,7 +641,7 @@ TEST_P(Spmv, RefreshOfGatheredLayouts)
         ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(*other.layout, *one.layout));
       }
       B.a[B.a.size() / 2] = 0.1;
-      ASSERT_EQ(product.Refresh(B), kind == ValueKind::Random || (kind == ValueKind::Few && !closed));
+      ASSERT_EQ(product.Refresh(B), !closed && !narrow);
       ASSERT_TRUE(product.Refresh(A));
       ExpectProduct(A, x, nullptr, product.Mult(x));
     }

@@ -64,6 +64,7 @@ typedef struct {
   PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
   AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
   PetscInt         builds, refreshes;
+  PetscInt         released; /* builds + refreshes when MatAIJTCReleaseCSR() last did its work */
 
   AIJTCDotWork dots;        /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
   PetscScalar *dot;         /* [2] in device memory, allocated last: NULL unless dots is complete */
@@ -145,9 +146,9 @@ PETSC_INTERN PetscErrorCode MatAIJTCMultAndCheck(Mat, const MatAIJTCClass *, Mat
 #if PETSCTC_HAVE_CUDA
 PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtcops.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
-PETSC_INTERN PetscErrorCode MatAIJTCReleaseCSR(Mat, const MatAIJTCClass *);        /* release.cxx */
-PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceValues(Mat, const PetscScalar **);    /* layoutlife.cxx */
-PETSC_INTERN PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *, Vec, Vec, Vec); /* seqaijtc.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCReleaseCSR(Mat, const MatAIJTCClass *, Mat_AIJTC *); /* release.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceValues(Mat, const PetscScalar **);          /* layoutlife.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCLayoutMult_Device(Mat_AIJTC *, Vec, Vec, Vec);       /* seqaijtc.cxx */
 #endif
 
 /* transpose.cxx, reductions.cxx, diagonal.cxx, dense.cxx */

@@ -28,13 +28,32 @@ static bool MatAIJTCSameLayout(const MatAIJTCSettings *a, const MatAIJTCSettings
   return a->form == b->form && a->compress == b->compress && a->long_row == b->long_row && a->short_row == b->short_row && a->window == b->window && a->rows_per_lane == b->rows_per_lane && a->tile_groups == b->tile_groups && a->gather == b->gather;
 }
 
-/* Takes over new settings; the layout is built anew, at the next product, if it depends on what changed */
+static PetscErrorCode MatAIJTCCheckSettings(Mat A, const MatAIJTCSettings *s)
+{
+  const MPI_Comm comm = PetscObjectComm((PetscObject)A);
+
+  PetscFunctionBegin;
+  PetscCheck(s->short_row >= 0 || s->short_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Short rows have at most %" PetscInt_FMT " nonzeros: use a number from 0 on, or PETSC_DECIDE (-mat_aijtc_short_row)", s->short_row);
+  PetscCheck(s->long_row >= 0 || s->long_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Long rows have more than %" PetscInt_FMT " nonzeros: use a number from 0 on, or PETSC_DECIDE (-mat_aijtc_long_row)", s->long_row);
+  PetscCheck(s->long_row >= s->short_row || s->long_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "Long rows have more than %" PetscInt_FMT " nonzeros, short ones at most %" PetscInt_FMT ": the first must not be the smaller (-mat_aijtc_long_row)", s->long_row, s->short_row);
+  PetscCheck(s->window >= 0 || s->window == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Sorting window of %" PetscInt_FMT " rows: use a positive number, 0 to sort all rows together, or PETSC_DECIDE (-mat_aijtc_sort_window)", s->window);
+  PetscCheck(s->rows_per_lane == PETSC_DECIDE || s->rows_per_lane == 1 || s->rows_per_lane == 2 || s->rows_per_lane == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows to a lane: use 1, 2, 4 or PETSC_DECIDE (-mat_aijtc_rows_per_lane)",
+             s->rows_per_lane);
+  PetscCheck(s->tile_groups == PETSC_DECIDE || s->tile_groups == 1 || s->tile_groups == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " groups of 8 rows to a slice of tiles: use 1, 4 or PETSC_DECIDE (-mat_aijtc_tile_groups)", s->tile_groups);
+  PetscCheck((s->gather >= 0 && s->gather <= AIJTC_GATHER_MOST) || s->gather == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " slices: use 1 to %d, 0 for no gathered layout, or PETSC_DECIDE (-mat_aijtc_gather_slices)",
+             s->gather, (int)AIJTC_GATHER_MOST);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Takes over new settings if they are right; the layout is built anew, at the next product, if it depends on what changed */
 static PetscErrorCode MatAIJTCSetSettings(Mat A, const MatAIJTCSettings *settings)
 {
   MatAIJTCClass *c = MatAIJTCClassOf(A);
   Mat_AIJTC     *tc;
 
   PetscFunctionBegin;
+  PetscCall(MatAIJTCCheckSettings(A, settings));
   PetscCall(MatAIJTCGetData(A, &tc));
   if (!MatAIJTCSameLayout(&tc->settings, settings)) {
     tc->valid       = PETSC_FALSE;
@@ -71,24 +90,6 @@ PetscErrorCode MatAIJTCCheckType(Mat A, Mat_AIJTC **tc)
   PetscCheck(MatAIJTCClassOf(A), PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "Matrix is of type %s, not %s. Set its type first: MatSetType(A, MATAIJTC), or convert it: MatConvert(A, MATAIJTC, MAT_INPLACE_MATRIX, &A)",
              ((PetscObject)A)->type_name ? ((PetscObject)A)->type_name : "(not set)", MATAIJTC);
   PetscCall(MatAIJTCGetData(A, tc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatAIJTCCheckSettings(Mat A, const MatAIJTCSettings *s)
-{
-  const MPI_Comm comm = PetscObjectComm((PetscObject)A);
-
-  PetscFunctionBegin;
-  PetscCheck(s->short_row >= 0 || s->short_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Short rows have at most %" PetscInt_FMT " nonzeros: use a number from 0 on, or PETSC_DECIDE (-mat_aijtc_short_row)", s->short_row);
-  PetscCheck(s->long_row >= 0 || s->long_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Long rows have more than %" PetscInt_FMT " nonzeros: use a number from 0 on, or PETSC_DECIDE (-mat_aijtc_long_row)", s->long_row);
-  PetscCheck(s->long_row >= s->short_row || s->long_row == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "Long rows have more than %" PetscInt_FMT " nonzeros, short ones at most %" PetscInt_FMT ": the first must not be the smaller (-mat_aijtc_long_row)", s->long_row, s->short_row);
-  PetscCheck(s->window >= 0 || s->window == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Sorting window of %" PetscInt_FMT " rows: use a positive number, 0 to sort all rows together, or PETSC_DECIDE (-mat_aijtc_sort_window)", s->window);
-  PetscCheck(s->rows_per_lane == PETSC_DECIDE || s->rows_per_lane == 1 || s->rows_per_lane == 2 || s->rows_per_lane == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows to a lane: use 1, 2, 4 or PETSC_DECIDE (-mat_aijtc_rows_per_lane)",
-             s->rows_per_lane);
-  PetscCheck(s->tile_groups == PETSC_DECIDE || s->tile_groups == 1 || s->tile_groups == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " groups of 8 rows to a slice of tiles: use 1, 4 or PETSC_DECIDE (-mat_aijtc_tile_groups)", s->tile_groups);
-  PetscCheck((s->gather >= 0 && s->gather <= AIJTC_GATHER_MOST) || s->gather == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " slices: use 1 to %d, 0 for no gathered layout, or PETSC_DECIDE (-mat_aijtc_gather_slices)",
-             s->gather, (int)AIJTC_GATHER_MOST);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -309,7 +310,6 @@ PetscErrorCode MatAIJTCSetRowClasses(Mat A, PetscInt long_row, PetscInt short_ro
   settings.long_row  = long_row;
   settings.short_row = short_row;
   settings.window    = sort_window;
-  PetscCall(MatAIJTCCheckSettings(A, &settings));
   PetscCall(MatAIJTCSetSettings(A, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -377,7 +377,6 @@ PetscErrorCode MatAIJTCSetRowGroups(Mat A, PetscInt rows_per_lane, PetscInt tile
   settings               = tc->settings;
   settings.rows_per_lane = rows_per_lane;
   settings.tile_groups   = tile_groups;
-  PetscCall(MatAIJTCCheckSettings(A, &settings));
   PetscCall(MatAIJTCSetSettings(A, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -445,7 +444,6 @@ PetscErrorCode MatAIJTCSetGather(Mat A, PetscInt slices)
   PetscCall(MatAIJTCCheckType(A, &tc));
   settings        = tc->settings;
   settings.gather = slices;
-  PetscCall(MatAIJTCCheckSettings(A, &settings));
   PetscCall(MatAIJTCSetSettings(A, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -491,7 +489,7 @@ PetscErrorCode MatAIJTCGetGather(Mat A, PetscInt *slices)
   Level: advanced
 
   Notes:
-  Takes effect after the next `MatMult()` that builds or refreshes the layout. Every operation still works: one that needs the arrays, such as a factorization or new values, has them copied
+  Takes effect after the next `MatMult()`. Every operation still works: one that needs the arrays, such as a factorization or new values, has them copied
   from the host again, and they stay until a product builds or refreshes the layout again. So this saves memory where the matrix stays as it is, and costs time where it does not.
 
   The arrays stay where the host does not have the newest values, as after `MatSetValuesCOO()` on the device; in the result of a matrix product; and in a matrix that AIJCUSPARSE keeps by its
@@ -604,7 +602,6 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
   PetscCall(PetscOptionsBool("-mat_aijtc_check", "Compare every product with the parent type's", "MatAIJTCSetCheck", s.check, &s.check, NULL));
   PetscCall(PetscOptionsReal("-mat_aijtc_check_rtol", "Allowed difference, relative to ||A||_F ||x||_2", "MatAIJTCSetCheck", s.check_rtol, &s.check_rtol, NULL));
   PetscOptionsHeadEnd();
-  PetscCall(MatAIJTCCheckSettings(A, &s));
   PetscCall(MatAIJTCSetSettings(A, &s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -104,7 +104,6 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec y, cons
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
   Mat_AIJTC           *tc;
-  PetscInt             changes;
   PetscBool            plain;
   PetscLogDouble       flops;
 
@@ -113,9 +112,7 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec y, cons
   PetscCall(MatAIJTCMultIsPlain(A, x, w, y, &plain));
   if (!plain || c->cuda != cuda) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetData(A, &tc));
-  changes = tc->builds + tc->refreshes;
   PetscCall(MatAIJTCUpdateLayout(A, c, tc));
-  changes = tc->builds + tc->refreshes - changes;
   if (!tc->layout.nnz) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
   petsctc_counts.mult++;
@@ -124,7 +121,7 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec y, cons
   if (c->cuda) {
     PetscCall(MatAIJTCLayoutMultSums_Device(tc, x, w, y));
     PetscCall(PetscLogGpuFlops(flops));
-    if (changes && !tc->settings.keep_csr) PetscCall(MatAIJTCReleaseCSR(A, c));
+    PetscCall(MatAIJTCReleaseCSR(A, c, tc));
   } else
 #endif
   {
@@ -133,7 +130,6 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec y, cons
   }
   PetscCall(PetscLogEventEnd(MAT_Mult, A, x, y, 0));
   *sums = c->cuda ? tc->dot : tc->host_dot;
-  (void)changes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -63,9 +63,14 @@ static PetscErrorCode MatAIJTCReleaseInScope(Mat A, const MatAIJTCClass *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatAIJTCReleaseCSR(Mat A, const MatAIJTCClass *c)
+/* After a product with the layout: once for each new state of the layout, if the arrays shall not stay */
+PetscErrorCode MatAIJTCReleaseCSR(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc)
 {
+  const PetscInt changes = tc->builds + tc->refreshes;
+
   PetscFunctionBegin;
+  if (!c->cuda || tc->settings.keep_csr || tc->released == changes) PetscFunctionReturn(PETSC_SUCCESS);
+  tc->released = changes;
   MatAIJTCCallParent(A, NULL, MatAIJTCReleaseInScope(A, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

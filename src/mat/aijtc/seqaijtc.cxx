@@ -143,7 +143,6 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   PetscErrorCode (*mult)(Mat_AIJTC *, Vec, Vec, Vec) = MatAIJTCLayoutMult_Host;
   Mat_AIJTC   *tc;
   MatAIJTCPath path = AIJTC_WITH_PARENT;
-  PetscInt     changes;
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCChoosePath(A, c, x, y, z, &path));
@@ -155,16 +154,12 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   if (c->cuda) mult = MatAIJTCLayoutMult_Device;
 #endif
   PetscCall(MatAIJTCGetData(A, &tc));
-  changes = tc->builds + tc->refreshes;
   PetscCall(MatAIJTCUpdateLayout(A, c, tc));
-  changes = tc->builds + tc->refreshes - changes;
   petsctc_counts.mult++;
   if (tc->settings.check) PetscCall(MatAIJTCMultAndCheck(A, c, tc, x, y, z, mult, MatAIJTCParentMult));
   else PetscCall((*mult)(tc, x, y, z));
 #if PETSCTC_HAVE_CUDA
-  if (changes && c->cuda && !tc->settings.keep_csr) PetscCall(MatAIJTCReleaseCSR(A, c));
-#else
-  (void)changes;
+  PetscCall(MatAIJTCReleaseCSR(A, c, tc));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -12,11 +12,25 @@ namespace aijtcbuild
 {
 constexpr int      WARPS     = 8; /* of a block in all kernels of one warp a slice, at most */
 constexpr int      THREADS   = AIJTC_LANES * WARPS;
+constexpr int      ROW_LANES = 8; /* lanes that share a row where one lane would take too long */
 constexpr unsigned ALL_LANES = 0xffffffffu;
 
 static inline unsigned BlocksFor(PetscCount items, int per_block)
 {
   return (unsigned)((items + per_block - 1) / per_block);
+}
+
+/* Blocks of THREADS for a kernel whose blocks take several shares of the work: no more than the device holds at once */
+static inline PetscErrorCode BlocksThatFill(unsigned *blocks)
+{
+  constexpr int per_multiprocessor = 2048 / THREADS;
+  int           device, multiprocessors;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  *blocks = (unsigned)(per_multiprocessor * multiprocessors);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* cudaMalloc() or, with a stream, cudaMallocAsync(): PETSC_ERR_MEM and NULL if there is no room; NULL for no bytes */

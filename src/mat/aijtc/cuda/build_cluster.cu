@@ -21,9 +21,7 @@ namespace aijtcbuild
 {
 namespace
 {
-constexpr unsigned long long NOT_REACHED          = ~0ull;
-constexpr int                ROW_LANES            = 8; /* lanes that share a row */
-constexpr int                BLOCKS_PER_PROCESSOR = 8;
+constexpr unsigned long long NOT_REACHED = ~0ull;
 
 struct Search {
   unsigned long long *state;
@@ -84,16 +82,15 @@ __global__ void __launch_bounds__(THREADS) ClustersKernel(PetscInt m, const unsi
 
 PetscErrorCode Grow(PetscInt m, const Csr &A, const Search &search, cudaStream_t stream)
 {
-  int device, processors;
+  unsigned blocks;
 
   PetscFunctionBegin;
-  PetscCallCUDA(cudaGetDevice(&device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  PetscCall(BlocksThatFill(&blocks));
   PetscCallCUDA(cudaMemsetAsync(search.size, 0, (AIJTC_CLUSTER_ROUNDS + 1) * sizeof(*search.size), stream));
   SeedsKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, search);
   PetscCallCUDA(cudaGetLastError());
   for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS; round++) {
-    GrowKernel<<<(unsigned)(BLOCKS_PER_PROCESSOR * processors), THREADS, 0, stream>>>(round, A.i, A.j, search);
+    GrowKernel<<<blocks, THREADS, 0, stream>>>(round, A.i, A.j, search);
     PetscCallCUDA(cudaGetLastError());
   }
   PetscFunctionReturn(PETSC_SUCCESS);

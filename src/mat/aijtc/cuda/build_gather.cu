@@ -20,9 +20,8 @@ namespace aijtcbuild
 {
 namespace
 {
-constexpr int     TABLE     = 2 * AIJTC_GATHER_LIST;
-constexpr int     ROW_LANES = 8; /* lanes that share a row */
-constexpr int32_t FREE      = -1;
+constexpr int     TABLE = 2 * AIJTC_GATHER_LIST;
+constexpr int32_t FREE  = -1;
 
 /* What the host must know */
 struct ListCounts {

@@ -20,7 +20,6 @@ namespace aijtcbuild
 {
 namespace
 {
-constexpr int BLOCKS_PER_PROCESSOR = 8;
 
 enum {
   CLASS_LONG,
@@ -243,12 +242,11 @@ PetscErrorCode AddPieces(const AIJTCLayout *layout, Scratch &scratch, cudaStream
 PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8_t flag[], RowCounts *found, RowCounts *counts, cudaStream_t stream)
 {
   const PetscInt groups = GroupsOf(layout->m, layout->params);
-  int            device, processors;
+  unsigned       blocks;
 
   PetscFunctionBegin;
-  PetscCallCUDA(cudaGetDevice(&device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  ClassifyKernel<<<PetscMin(BlocksFor(groups, WARPS), (unsigned)(BLOCKS_PER_PROCESSOR * processors)), THREADS, 0, stream>>>(layout->m, groups, i, layout->params, layout->start, layout->misfit, flag, found);
+  PetscCall(BlocksThatFill(&blocks));
+  ClassifyKernel<<<PetscMin(BlocksFor(groups, WARPS), blocks), THREADS, 0, stream>>>(layout->m, groups, i, layout->params, layout->start, layout->misfit, flag, found);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(counts, found, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));

@@ -144,10 +144,9 @@ __global__ void __launch_bounds__(AIJTC_LANES) CommonOffsetsKernel(PetscInt m, c
 PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PetscTCStream stream)
 {
   using namespace aijtcbuild;
-  constexpr int  blocks_per_processor = 8;
-  const unsigned groups               = (unsigned)PetscMin(PetscMax(m / AIJTC_LANES, 1), (PetscInt)AIJTC_PROBE);
+  const unsigned groups = (unsigned)PetscMin(PetscMax(m / AIJTC_LANES, 1), (PetscInt)AIJTC_PROBE);
   Scratch        scratch(stream);
-  int            device, processors;
+  unsigned       blocks;
   ProbeCounts   *found, counts;
 
   PetscFunctionBegin;
@@ -157,9 +156,8 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   if (!m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(scratch.Get(1, &found));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
-  PetscCallCUDA(cudaGetDevice(&device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-  AllRowsKernel<<<PetscMin(BlocksFor(m, CHUNK), (unsigned)(blocks_per_processor * processors)), THREADS, 0, stream>>>(m, i, j, found);
+  PetscCall(BlocksThatFill(&blocks));
+  AllRowsKernel<<<PetscMin(BlocksFor(m, CHUNK), blocks), THREADS, 0, stream>>>(m, i, j, found);
   PetscCallCUDA(cudaGetLastError());
   CommonOffsetsKernel<<<groups, AIJTC_LANES, 0, stream>>>(m, i, j, found);
   PetscCallCUDA(cudaGetLastError());

@@ -112,11 +112,7 @@ struct GatheredSlice {
     const int         remainder = bs == 1 || row < 0 ? 0 : (int)((unsigned)row % (unsigned)bs);
     const PetscScalar sum       = s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD) ? GatheredSum<false>(s, lane, remainder, staged) : GatheredSum<true>(s, lane, remainder, staged);
 
-    if (row < 0) return;
-    const PetscScalar result = y ? y[row] + sum : sum;
-
-    z[row] = result;
-    dots.add(row, result);
+    if (row >= 0) StoreRow(row, sum, y, z, dots);
   }
 };
 

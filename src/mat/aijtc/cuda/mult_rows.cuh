@@ -27,6 +27,15 @@ struct RowSums {
   }
 };
 
+template <class Dots>
+__device__ __forceinline__ void StoreRow(int row, PetscScalar sum, const PetscScalar *y, PetscScalar *z, const Dots &dots)
+{
+  const PetscScalar result = y ? y[row] + sum : sum;
+
+  z[row] = result;
+  dots.add(row, result);
+}
+
 /* The sums of the rows of a slice, or what they add to y */
 template <int R, class Dots>
 __device__ __forceinline__ void StoreRows(const LayoutView &A, const SliceView &s, PetscInt m, int lane, const RowSums<R> &sums, const PetscScalar *y, PetscScalar *z, const Dots &dots)
@@ -38,11 +47,7 @@ __device__ __forceinline__ void StoreRows(const LayoutView &A, const SliceView &
   for (int r = 0; r < R; r++) {
     const int row = rid ? __ldg(A.rid + first + AIJTC_LANES * r) : first + AIJTC_LANES * r;
 
-    if (rid ? row < 0 : row >= m) continue;
-    const PetscScalar result = y ? y[row] + sums.sum[r] : sums.sum[r];
-
-    z[row] = result;
-    dots.add(row, result);
+    if (rid ? row >= 0 : row < m) StoreRow(row, sums.sum[r], y, z, dots);
   }
 }
 

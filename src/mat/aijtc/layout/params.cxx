@@ -37,8 +37,7 @@ PetscInt RowGroups(PetscInt m, PetscCount nnz, PetscBool common, PetscInt longes
 PetscInt Gather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, const AIJTCParams *params)
 {
   const bool compressed = params->compress == AIJTC_COMPRESS_DECIDE || params->compress & AIJTC_COMPRESS_PATTERN;
-
-  const bool may = m == n && longest <= params->short_max && (params->rrows == PETSC_DECIDE || params->rrows == 1);
+  const bool may        = m == n && longest <= params->short_max && (params->rrows == PETSC_DECIDE || params->rrows == 1);
 
   if (common || !compressed || !may || m < ROWS_FOR_GATHER || 2 * nnz < 9 * (PetscCount)m) return 0;
   return m >= ROWS_FOR_GATHER_WIDE ? GATHER_WIDE : GATHER;
