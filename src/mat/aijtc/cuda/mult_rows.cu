@@ -9,21 +9,19 @@
      In runs: rows that do not share their offsets still have neighbours' columns near each other if they are numbered well, which is told by how far they reach (layout->stride again). A block of
      RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 96 us; a
      random one would be 3 % slower.
-     Planes swept: with few offsets, and lines that windows of x hold, in shared memory instead of L1 (mult_sweep.cuh): 7-point 256^3 135 -> 115 us.
+     Planes swept: with few offsets, and lines that windows of x hold, in shared memory instead of L1, by a kernel of its own (mult_sweep.cu).
 */
 #include "mult.cuh"
 #include "mult_rows.cuh"
-#include "mult_sweep.cuh"
 
 namespace
 {
-constexpr int        ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 registers */
-constexpr int        RUN_WARPS       = 32;
-constexpr unsigned   PLANES          = 8;   /* one after the other */
-constexpr unsigned   RUN             = 8;   /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
-constexpr PetscCount SWEEP_PATTERN   = 256; /* bytes of a slice in the mean: 10 slots with masks */
-constexpr PetscInt   NEAR            = 16;  /* columns are near if they are within this part of the rows */
-constexpr PetscInt   MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device, but for whether it sweeps planes */
+constexpr int      ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 registers */
+constexpr int      RUN_WARPS       = 32;
+constexpr unsigned PLANES          = 8;   /* one after the other */
+constexpr unsigned RUN             = 8;   /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
+constexpr PetscInt NEAR            = 16;  /* columns are near if they are within this part of the rows */
+constexpr PetscInt MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device */
 
 struct SliceOrder {
   PetscInt begin, end; /* slices */
@@ -60,57 +58,6 @@ SliceOrder InRuns(SliceOrder order)
   order.nblocks = MULTIPROCESSORS * waves;
   order.warps   = RUN_WARPS;
   return order;
-}
-
-/* Bytes of shared memory of a block */
-size_t SweepBytes(bool dots)
-{
-  return SWEEP_SHARED + (dots ? 2 * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS : 0);
-}
-
-/* Does a multiprocessor hold SWEEP_BLOCKS blocks? With one alone nothing computes while it waits. cudaFuncSetAttribute() is then done, too */
-bool DeviceSweeps()
-{
-  static int blocks = -1; /* that a multiprocessor holds */
-
-  if (blocks < 0) {
-    blocks = 0;
-    if (!cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)SweepBytes(true))) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, SweepKernel, AIJTC_LANES * SWEEP_WARPS, SweepBytes(true));
-    (void)cudaGetLastError(); /* a device with less shared memory is no error */
-  }
-  return blocks >= SWEEP_BLOCKS;
-}
-
-/* Can the planes be swept, and is it worth it? Not with lines longer than what windows have on either side; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each */
-bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
-{
-  order->begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE];
-  order->end   = order->begin + A.nslices[AIJTC_ROWS];
-  order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
-  order->n     = A.n;
-  if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
-  if (A.line > WINDOW_HALO || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
-  if (!DeviceSweeps()) return false;
-
-  const PetscInt planes = (order->end - 1) / order->plane + 1;
-  order->groups         = (unsigned)((order->plane - 1) / SWEEP_WARPS + 1);
-  const unsigned steps = (unsigned)planes * order->groups, blocks = MULTIPROCESSORS * SWEEP_BLOCKS, waves = (steps - 1) / (blocks * SWEEP_PLANES) + 1;
-  order->deep = (steps - 1) / (blocks * waves) + 1;
-  return true;
-}
-
-unsigned BlocksOf(const SweepOrder &order)
-{
-  const PetscInt planes = (order.end - 1) / order.plane + 1;
-
-  return (unsigned)((planes - 1) / (PetscInt)order.deep + 1) * order.groups;
-}
-
-PetscErrorCode LaunchSweep(const AIJTCLayout &A, const SweepOrder &order, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
-{
-  PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, SweepBytes(dots.w != nullptr), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 SliceOrder OrderOf(const AIJTCLayout &A)
@@ -160,21 +107,19 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
 
 unsigned AIJTCRowsBlocks(const AIJTCLayout &A)
 {
-  SweepOrder sweep;
-
   if (!A.nslices[AIJTC_ROWS]) return 0;
   if (A.params.gather) return (unsigned)A.nblocks;
-  return SweepOf(A, &sweep) ? BlocksOf(sweep) : OrderOf(A).nblocks;
+
+  const unsigned swept = AIJTCSweepBlocks(A);
+  return swept ? swept : OrderOf(A).nblocks;
 }
 
 PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  SweepOrder sweep;
-
   PetscFunctionBegin;
   if (!layout->nslices[AIJTC_ROWS]) PetscFunctionReturn(PETSC_SUCCESS);
   if (layout->params.gather) PetscCall(AIJTCLayoutMultGathered_CUDA(layout, x, y, z, dots, stream));
-  else if (SweepOf(*layout, &sweep)) PetscCall(LaunchSweep(*layout, sweep, x, y, z, dots, stream));
+  else if (AIJTCSweepBlocks(*layout)) PetscCall(AIJTCLayoutMultSwept_CUDA(layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 4) PetscCall(Launch<4>(*layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 2) PetscCall(Launch<2>(*layout, x, y, z, dots, stream));
   else PetscCall(Launch<1>(*layout, x, y, z, dots, stream));
