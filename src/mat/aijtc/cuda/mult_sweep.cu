@@ -1,7 +1,7 @@
 /*
    Method
      z = A x for large grids of planes whose slices are constants and offsets, so that reading x is nearly all of the work. A block has the same 2048 rows of many planes, one after the other, with x in
-     shared memory: the window of its rows, and a halo on either side that a line of the grid fits in, of three planes. The rows of a plane gather from its own window and from those of the planes before and behind. So x
+     shared memory: the window of its rows, and WINDOW_HALO numbers on either side, of three planes. The rows of a plane gather from its own window and from those of the planes before and behind. So x
      crosses from L2 once a plane and block, instead of once for each offset that finds nothing in L1.
 
      The warps of a block go through the planes each on its own. A window comes as one bulk copy, whose end an mbarrier tells; the warp that is the last to be done with a window sends for the one that takes
@@ -15,17 +15,18 @@
 
    Layout
      include/petsctc/private/aijtclayout.h. A plane is `plane` slices of 4 x 32 rows, layout->stride rows to the nearest slice: windows of following planes are 128 `plane` columns apart. Window j of a block,
-     j = -1 .. deep, is at place (j + 1) mod WINDOWS of the ring. Shared memory: sums of RowDots, the ring, a slice for each warp, the ring's barriers.
+     j = -1 .. deep, is at place (j + 1) mod WINDOWS of the ring. Shared memory: sums of RowDots, the ring, a slice for each warp, the ring's barriers and counts.
 
    Memory traffic
-     8 bytes a row of z, 8 (1 + 2 halo / 2048) (planes + 2) / planes of x from L2, of which 8 from memory; slots and masks. 7-point 256^3: 306 MB from memory, 71 us at 4.3 TB/s; 134 + 178 + 34 MB from
-     L2, 63 us at 5.5 TB/s; 7 reads of shared memory a row, 32 us.
+     8 bytes a row of z, 8 (1 + 2 WINDOW_HALO / 2048) (planes + 2) / planes of x from L2, of which 8 from memory; slots and masks. 7-point 256^3: 306 MB from memory, 71 us at 4.3 TB/s; 134 + 183 + 34 MB from
+     L2, 64 us at 5.5 TB/s; 7 reads of shared memory a row, 32 us.
 
    References
      Micikevicius, 3D finite difference computation on GPUs using CUDA, GPGPU-2, 2009; PTX ISA: mbarrier, cp.async.bulk; CUDA Core Compute Libraries (libcu++), cuda::ptx
 */
 #include "mult.cuh"
 #include "mult_rows.cuh"
+#include <cuda/atomic>
 #include <cuda/ptx>
 
 namespace
@@ -36,7 +37,8 @@ constexpr int SWEEP_PLANES = 32; /* of a block at most: not more than a mask has
 constexpr int SWEEP_GROUPS = 4;  /* row groups of a slice */
 constexpr int SLICE_ROWS   = AIJTC_LANES * SWEEP_GROUPS;
 constexpr int SWEEP_ROWS   = SWEEP_WARPS * SLICE_ROWS; /* of a block in a plane */
-constexpr int MOST_HALO    = 640;                      /* so that two blocks fit */
+constexpr int WINDOW_HALO  = 288;                      /* lines of a grid up to that */
+constexpr int WINDOW       = SWEEP_ROWS + 2 * WINDOW_HALO;
 constexpr int WINDOWS      = 3;
 constexpr int SWEEP_UNROLL = 4;  /* slots under way */
 constexpr int SWEEP_SLOTS  = 27; /* of a slice at most: one to a lane, and those of all warps fit in shared memory */
@@ -53,34 +55,26 @@ struct alignas(16) SweptSlot {
 
 /* How far the ring is */
 struct RingState {
-  uint64_t arrived[WINDOWS], released[WINDOWS]; /* mbarriers: a phase for each window that has come to this place, and for each that no warp needs any more */
+  uint64_t arrived[WINDOWS];  /* mbarriers: a phase for each window that comes to this place */
+  int      released[WINDOWS]; /* warps that are done with a window of this place, all windows together */
 };
+
+constexpr int SWEEP_SHARED = WINDOWS * WINDOW * (int)sizeof(PetscScalar) + SWEEP_WARPS * SWEEP_SLOTS * (int)sizeof(SweptSlot) + (int)sizeof(RingState);
 
 /* Which slices a block takes: of each plane those from SWEEP_WARPS (its number modulo `groups`) on */
 struct SweepOrder {
-  PetscInt begin, end;   /* slices */
-  PetscInt plane;        /* slices of a plane */
-  unsigned groups;       /* blocks side by side in a plane */
-  unsigned deep;         /* planes of a block, at most SWEEP_PLANES */
-  PetscInt n;            /* columns */
-  int      halo, window; /* columns of x on either side of a block's rows, even; and in all */
+  PetscInt begin, end; /* slices */
+  PetscInt plane;      /* slices of a plane */
+  unsigned groups;     /* blocks side by side in a plane */
+  unsigned deep;       /* planes of a block, at most SWEEP_PLANES */
+  PetscInt n;          /* columns */
 };
 
 /* Copies to shared memory whose bytes a barrier waits for */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-__device__ __forceinline__ void InitializeBarrier(uint64_t *barrier, unsigned arrivals)
+__device__ __forceinline__ void InitializeBarrier(uint64_t *barrier)
 {
-  cuda::ptx::mbarrier_init(barrier, arrivals);
-}
-
-/* Is this the last arrival of the phase? */
-__device__ __forceinline__ bool ArriveLast(uint64_t *barrier)
-{
-  const uint64_t before = cuda::ptx::mbarrier_arrive(barrier);
-  unsigned       pending;
-
-  asm("mbarrier.pending_count.b64 %0, %1;" : "=r"(pending) : "l"(before));
-  return pending == 1;
+  cuda::ptx::mbarrier_init(barrier, 1);
 }
 
 __device__ __forceinline__ void AwaitPhase(uint64_t *barrier, unsigned parity)
@@ -98,11 +92,7 @@ __device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *fro
   if (bytes) cp_async_bulk(space_cluster, space_global, to, from, bytes, barrier);
 }
 #else /* never launched, SweepIsBuilt() */
-__device__ __forceinline__ void InitializeBarrier(uint64_t *, unsigned) { }
-__device__ __forceinline__ bool ArriveLast(uint64_t *)
-{
-  return false;
-}
+__device__ __forceinline__ void InitializeBarrier(uint64_t *) { }
 __device__ __forceinline__ void AwaitPhase(uint64_t *, unsigned) { }
 __device__ __forceinline__ void CopyBulk(PetscScalar *, const PetscScalar *, unsigned, uint64_t *) { }
 #endif
@@ -110,16 +100,16 @@ __device__ __forceinline__ void CopyBulk(PetscScalar *, const PetscScalar *, uns
 class SweepWindows {
 public:
   __device__ __forceinline__ SweepWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, RingState *state, const PetscScalar *x) :
-    order_(order), ring_(ring), state_(state), x_(x), zero_(SLICE_ROWS * first - order.halo), apart_(SLICE_ROWS * order.plane)
+    ring_(ring), state_(state), x_(x), n_(order.n), zero_(SLICE_ROWS * first - WINDOW_HALO), apart_(SLICE_ROWS * order.plane), deep_((int)order.deep)
   {
   }
 
   /* By one thread, before a barrier of the block */
   __device__ __forceinline__ void initialize() const
   {
-    for (int i = 0; i < WINDOWS; i++) {
-      InitializeBarrier(state_->arrived + i, 1);
-      InitializeBarrier(state_->released + i, SWEEP_WARPS);
+    for (int place = 0; place < WINDOWS; place++) {
+      InitializeBarrier(state_->arrived + place);
+      state_->released[place] = 0;
     }
   }
 
@@ -133,19 +123,18 @@ public:
   /* By every warp: window j is there */
   __device__ __forceinline__ void await(int j) const
   {
-    AwaitPhase(state_->arrived + place(j), phase(j));
+    AwaitPhase(state_->arrived + (j + 1) % WINDOWS, (unsigned)(j + 1) / WINDOWS & 1);
   }
 
   /* By every warp, which has awaited window j and needs it no longer */
   __device__ __forceinline__ void release(int j) const
   {
-    int last = 0;
+    const int place = (j + 1) % WINDOWS;
+    int       count = 0;
 
     __syncwarp();
-    if (threadIdx.x % AIJTC_LANES == 0) last = ArriveLast(state_->released + place(j));
-    if (!__shfl_sync(AIJTC_ALL_LANES, last, 0)) return;
-    AwaitPhase(state_->released + place(j), phase(j)); /* it is over: what the others have read is read */
-    request(j + WINDOWS);
+    if (threadIdx.x % AIJTC_LANES == 0) count = cuda::atomic_ref<int, cuda::thread_scope_block>(state_->released[place]).fetch_add(1, cuda::memory_order_acq_rel);
+    if (__shfl_sync(AIJTC_ALL_LANES, count, 0) % SWEEP_WARPS == SWEEP_WARPS - 1) request(j + WINDOWS);
   }
 
   /* Which plane are columns `base` from those of their rows in: -1 before, 0, 1 behind */
@@ -158,41 +147,33 @@ public:
   __device__ __forceinline__ int find(int k, int base) const
   {
     const int d  = side(base);
-    const int at = SLICE_ROWS * (int)(threadIdx.x / AIJTC_LANES) + order_.halo + base - d * apart_;
+    const int at = SLICE_ROWS * (int)(threadIdx.x / AIJTC_LANES) + WINDOW_HALO + base - d * apart_;
 
-    return at >= 0 && at <= order_.window - SLICE_ROWS ? order_.window * place(k + d) + at : -1;
+    return at >= 0 && at <= WINDOW - SLICE_ROWS ? WINDOW * ((k + d + 1) % WINDOWS) + at : -1;
   }
 
 private:
-  static __device__ __forceinline__ int place(int j)
-  {
-    return (j + 1) % WINDOWS;
-  }
-  static __device__ __forceinline__ unsigned phase(int j)
-  {
-    return (unsigned)(j + 1) / WINDOWS & 1;
-  }
-
   /* By a warp: window j comes, if there is one. All windows but those at either end of x are whole; columns are even, so that only the last of x may be without the other of its pair */
   __device__ __forceinline__ void request(int j) const
   {
-    const PetscCount   column = (PetscCount)zero_ + (PetscCount)j * apart_, left = order_.n - column;
-    const int          begin = column < 0 ? (int)min(-column, (PetscCount)order_.window) : 0, end = left < order_.window ? (int)max(left, (PetscCount)begin) : order_.window;
+    const PetscCount   column = (PetscCount)zero_ + (PetscCount)j * apart_, left = n_ - column;
+    const int          begin = column < 0 ? (int)min(-column, (PetscCount)WINDOW) : 0, end = left < WINDOW ? (int)max(left, (PetscCount)begin) : WINDOW;
     const bool         bulk = ((size_t)x_ & 15) == 0;
     const int          odd = bulk ? end & 1 : end - begin, lane = (int)threadIdx.x % AIJTC_LANES; /* what no bulk copy takes */
-    PetscScalar *const to = ring_ + order_.window * place(j);
+    PetscScalar *const to = ring_ + WINDOW * ((j + 1) % WINDOWS);
 
-    if (j > (int)order_.deep) return;
+    if (j > deep_) return;
+    __syncwarp(); /* behind what lane 0 has waited for */
     for (int i = end - odd + lane; i < end; i += AIJTC_LANES) to[i] = x_[column + i];
     __syncwarp();
-    if (lane == 0) CopyBulk(to + begin, x_ + column + begin, (unsigned)(end - odd - begin) * (unsigned)sizeof(PetscScalar), state_->arrived + place(j));
+    if (lane == 0) CopyBulk(to + begin, x_ + column + begin, (unsigned)(end - odd - begin) * (unsigned)sizeof(PetscScalar), state_->arrived + (j + 1) % WINDOWS);
   }
 
-  const SweepOrder  &order_;
   PetscScalar       *ring_;
   RingState         *state_;
   const PetscScalar *x_;
-  PetscInt           zero_, apart_; /* first column of window 0; columns between windows */
+  PetscInt           n_, zero_, apart_; /* zero_: first column of window 0 */
+  int                deep_;
 };
 
 /* What must be known of a slice before its slots come. Its rows are those from SLICE_ROWS times its number on */
@@ -320,13 +301,13 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   const PetscInt                in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
   const PetscInt                first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
   PetscScalar *const            ring     = sums + (w.w ? 2 * AIJTC_LANES * SWEEP_WARPS : 0);
-  SweptSlot *const all = reinterpret_cast<SweptSlot *>(ring + WINDOWS * order.window), *const slots = all + SWEEP_SLOTS * warp; /* slots of this warp */
-  RingState *const   state = reinterpret_cast<RingState *>(all + SWEEP_SLOTS * SWEEP_WARPS);
-  const SweepWindows windows(order, first - warp, ring, state, x);
-  const auto         slice  = [&](int k) { return first + k * order.plane; };
-  const auto         exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
-  const auto         load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
-  SweepHeader        next   = load(0);
+  SweptSlot *const              slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW) + SWEEP_SLOTS * warp; /* of this warp */
+  RingState *const              state    = reinterpret_cast<RingState *>(reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW) + SWEEP_SLOTS * SWEEP_WARPS);
+  const SweepWindows            windows(order, first - warp, ring, state, x);
+  const auto                    slice  = [&](int k) { return first + k * order.plane; };
+  const auto                    exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
+  const auto                    load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
+  SweepHeader                   next   = load(0);
 
   LetNextLaunchStart();
   if (threadIdx.x == 0) windows.initialize();
@@ -361,9 +342,9 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
 }
 
 /* Bytes of shared memory of a block */
-size_t SweepBytes(int window, bool dots)
+size_t SweepBytes(bool dots)
 {
-  return (WINDOWS * window + (dots ? 2 * AIJTC_LANES * SWEEP_WARPS : 0)) * sizeof(PetscScalar) + SWEEP_WARPS * SWEEP_SLOTS * sizeof(SweptSlot) + sizeof(RingState);
+  return SWEEP_SHARED + (dots ? 2 * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS : 0);
 }
 
 /* Is the kernel that would run one for bulk copies? */
@@ -380,16 +361,14 @@ bool DeviceSweeps()
   static int blocks = -1; /* that a multiprocessor holds */
 
   if (blocks < 0) {
-    const size_t most = SweepBytes(SWEEP_ROWS + 2 * MOST_HALO, true);
-
     blocks = 0;
-    if (SweepIsBuilt() && !cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)most)) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, SweepKernel, AIJTC_LANES * SWEEP_WARPS, most);
+    if (SweepIsBuilt() && !cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)SweepBytes(true))) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, SweepKernel, AIJTC_LANES * SWEEP_WARPS, SweepBytes(true));
     (void)cudaGetLastError(); /* a device with less shared memory is no error */
   }
   return blocks >= SWEEP_BLOCKS;
 }
 
-/* Can the planes be swept, and is it worth it? Not with lines too long for a halo; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each */
+/* Can the planes be swept, and is it worth it? Not with lines longer than what windows have on either side; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each */
 bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
 {
   order->begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE];
@@ -397,10 +376,8 @@ bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
   order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
   order->n     = A.n;
   if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
-  if (A.line > MOST_HALO - SLICE_ROWS || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
+  if (A.line > WINDOW_HALO || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
   if (!DeviceSweeps()) return false;
-  order->halo   = (int)(A.line + PetscAbsInt(A.stride - SLICE_ROWS * order->plane) + 1) / 2 * 2;
-  order->window = SWEEP_ROWS + 2 * order->halo;
 
   const PetscInt planes = (order->end - 1) / order->plane + 1;
   order->groups         = (unsigned)((order->plane - 1) / SWEEP_WARPS + 1);
@@ -415,6 +392,7 @@ unsigned BlocksOf(const SweepOrder &order)
 
   return (unsigned)((planes - 1) / (PetscInt)order.deep + 1) * order.groups;
 }
+
 } // namespace
 
 unsigned AIJTCSweepBlocks(const AIJTCLayout &A)
@@ -430,6 +408,6 @@ PetscErrorCode AIJTCLayoutMultSwept_CUDA(const AIJTCLayout *layout, const PetscS
 
   PetscFunctionBegin;
   PetscCheck(SweepOf(*layout, &order), PETSC_COMM_SELF, PETSC_ERR_PLIB, "A layout that is not swept");
-  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, SweepBytes(order.window, dots.w != nullptr), stream, AIJTCLayoutView(*layout), order, layout->m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, SweepBytes(dots.w != nullptr), stream, AIJTCLayoutView(*layout), order, layout->m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
