@@ -105,7 +105,7 @@ PETSC_EXTERN const char *const MatAIJTCBackendTypes[];
    The matrix is cut into slices, each multiplied by one warp. A slice stores its columns as offsets of 0 (none), 1, 2 or 4 bytes, and its values as constants of whole slots, as
    indices into a dictionary, as floats or as doubles, whichever holds them exactly; slices without nonzeros are in no form's count.
 
-   The layout stores no padding.
+   An entry that does not exist is never multiplied. Slices that are nearly full, and those of gathered layouts that are mostly so, store zeros for the entries that rows lack: `padding`.
 
 .seealso: `MATAIJTC`, `MatAIJTCGetInfo()`
 S*/
@@ -116,10 +116,11 @@ typedef struct {
   PetscCount offsets_none, offsets_1, offsets_2, offsets_4;                            /* slices by the bytes of a column offset */
   PetscCount values_constant, values_dictionary, values_float, values_double;          /* slices by the form of their values */
   PetscCount entries;                                                                  /* nonzeros of the matrix */
+  PetscCount padding;                                                                  /* values stored for entries that do not exist */
   PetscCount bytes, bytes_pattern, bytes_values;                                       /* memory of the layout; of it columns and masks; values */
   PetscCount bytes_read;                                                               /* of bytes, what a product reads: all but the row offsets kept for new values */
   PetscReal  bytes_per_nonzero;                                                        /* bytes_read / entries */
-  PetscInt   long_row, short_row, sort_window, rows_per_lane, tile_groups, block_size; /* what was set or chosen; MPI type: for the diagonal block */
+  PetscInt   long_row, short_row, sort_window, rows_per_lane, tile_groups, block_size; /* what was set or chosen; MPI type: for the first block that has nonzeros, the diagonal one */
   PetscInt   gather_slices;                                                            /* slices of a block whose entries of x are gathered together, 0: none */
   PetscCount gathered_columns;                                                         /* of all blocks together: what a product reads of x */
   PetscBool  common_offsets;                                                           /* do rows share their offsets, as on grids? By that what is not set was chosen; MPI type: likewise */

@@ -8,6 +8,18 @@ export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM
 # On a machine with a GPU PETSc refuses to start with an MPI that is not GPU-aware, as Debian's is, unless told that this is known
 export PETSC_OPTIONS=${PETSC_OPTIONS--use_gpu_aware_mpi 0}
 
+# show_help SCRIPT ARGUMENTS...: where they ask for help, the comment that SCRIPT begins with, and the end
+show_help() {
+  local script=$1 argument
+  shift
+  for argument in "$@"; do
+    case $argument in
+      --) return 0 ;;
+      -h | --help) sed -n '2,/^[^#]/{/^[^#]/d;s/^# \{0,1\}//;p}' "$script" && exit 0 ;;
+    esac
+  done
+}
+
 # set_up [options of setup.sh]: exports PETSC_DIR and PETSC_ARCH
 set_up() {
   local petsc

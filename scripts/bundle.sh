@@ -8,13 +8,14 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/build.bash"
+show_help "$0" "$@"
 
 archive=0 with_mpi=0 folder=$PWD/petsctc-bundle
 for argument in "$@"; do
   case $argument in
     --archive) archive=1 ;;
     --with-mpi) with_mpi=1 ;;
-    -*) sed -n '2,7s/^# \{0,1\}//p' "$0" && exit 2 ;;
+    -*) echo "bundle.sh: unknown option $argument, see scripts/bundle.sh --help" >&2 && exit 2 ;;
     *) folder=$(realpath -m "$argument") ;;
   esac
 done

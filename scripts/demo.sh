@@ -4,6 +4,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/build.bash"
+show_help "$0" "$@"
 
 set_up "$@"
 build release

@@ -6,6 +6,7 @@
 # Where there are several GPUs (of CUDA_VISIBLE_DEVICES, if it is set), tests are spread over them and the sanitizer's steps run side by side, one a GPU;
 # the benchmarks are alone on the first one.
 set -uo pipefail
+case ${1-} in -h | --help) sed -n '2,/^[^#]/{/^[^#]/d;s/^# \{0,1\}//;p}' "$0" && exit 0 ;; esac
 bundle=$(cd "$(dirname "$0")" && pwd)
 out=$(realpath -m "${OUT:-./results}")
 work=$(mktemp -d "${TMPDIR:-/tmp}/petsctc.XXXXXX")

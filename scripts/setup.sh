@@ -43,7 +43,7 @@ while [ $# -gt 0 ]; do
     --without-cuda) want_cuda=0 ;;
     --no-install) may_install=0 ;;
     --print-env) print_env=1 ;;
-    -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" >&$((1 + print_env)) && exit 0 ;;
     *) die "unknown option $1, see scripts/setup.sh --help" ;;
   esac
   shift

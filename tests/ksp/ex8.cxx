@@ -134,8 +134,8 @@ static PetscErrorCode Changes(const Method *method, Mat A, Vec b)
   PetscCall(ABMatGrid(23, 31, 0.0, PETSC_FALSE, &N));
   PetscCall(MatCreateVecs(N, &c, NULL));
   PetscCall(ABVecFill(c, 3));
-  PetscCall(Create(method, "true", M, PCNONE, &one));
-  PetscCall(Create(method, "true", N, PCJACOBI, &other));
+  PetscCall(Create(method, "", M, PCNONE, &one)); /* the option without a value */
+  PetscCall(Create(method, "yes", N, PCJACOBI, &other));
   for (int k = 0; k < 6; k++) {
     KSP   fresh;
     PC    pc;

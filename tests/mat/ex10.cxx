@@ -89,6 +89,7 @@ static PetscErrorCode TestStale(void)
   PetscCall(CheckMult(A, R, "not checked"));
   PetscCall(MatAIJTCSetCheck(A, PETSC_TRUE, PETSC_DEFAULT));
   PetscCall(CheckCode(A, 1.0, PETSC_ERR_PLIB, "stale layout"));
+  PetscCall(CheckCode(A, INFINITY, PETSC_ERR_PLIB, "stale layout, Inf in x"));
   PetscCall(MatAIJTCSetCheck(A, PETSC_TRUE, PetscDefined(USE_REAL_SINGLE) ? 0.1 : 1e-3));
   PetscCall(CheckCode(A, 1.0, PETSC_SUCCESS, "stale layout, large tolerance"));
   PetscCall(MatAIJTCSetCheck(A, PETSC_TRUE, PETSC_DEFAULT));

@@ -490,10 +490,10 @@ static PetscErrorCode TestKeepCSR(void)
 /* Wrong values on the command line, and a backend that is not there */
 static PetscErrorCode TestWrongOptions(void)
 {
-  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3",    "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2",
-                               "-bad_mat_aijtc_sort_window -5",  "-bad_mat_aijtc_rows_per_lane 8",
-                               "-bad_mat_aijtc_tile_groups 2",   "-bad_mat_aijtc_gather_slices -7",
-                               "-bad_mat_aijtc_gather_slices 65"};
+  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3",     "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2",
+                               "-bad_mat_aijtc_sort_window -5",   "-bad_mat_aijtc_rows_per_lane 8",
+                               "-bad_mat_aijtc_tile_groups 2",    "-bad_mat_aijtc_gather_slices -7",
+                               "-bad_mat_aijtc_gather_slices 65", "-bad_mat_aijtc_check_rtol -1"};
   Mat               A;
   PetscBool         cuda;
 
@@ -505,7 +505,7 @@ static PetscErrorCode TestWrongOptions(void)
     CheckError(PETSC_ERR_ARG_OUTOFRANGE, options, MatSetFromOptions(A));
     PetscCall(CheckSettings(A, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, MAT_AIJTC_MMA_TENSOR, options));
     PetscCall(MatDestroy(&A));
-    for (const char *name : {"-bad_mat_aijtc_short_row", "-bad_mat_aijtc_long_row", "-bad_mat_aijtc_sort_window", "-bad_mat_aijtc_rows_per_lane", "-bad_mat_aijtc_tile_groups", "-bad_mat_aijtc_gather_slices"})
+    for (const char *name : {"-bad_mat_aijtc_short_row", "-bad_mat_aijtc_long_row", "-bad_mat_aijtc_sort_window", "-bad_mat_aijtc_rows_per_lane", "-bad_mat_aijtc_tile_groups", "-bad_mat_aijtc_gather_slices", "-bad_mat_aijtc_check_rtol"})
       PetscCall(PetscOptionsClearValue(NULL, name));
   }
   PetscCall(PetscTCDeviceUsable(PETSC_COMM_WORLD, &cuda));

@@ -83,4 +83,15 @@ if [ "$out" = "$(printf 'PETSC_DIR=%q\nPETSC_ARCH=%q' "$petsc_dir" "$petsc_arch"
   echo "FAILED: a PETSc of the user's: $out"
   failures=$((failures + 1))
 fi
+
+# Asked for help, a script explains itself and does nothing else
+for script in setup test demo bundle run-gpu-tests; do
+  status=0
+  out=$("$root/scripts/$script.sh" --help 2>"$work/err") || status=$?
+  if [ $status = 0 ] && [[ $out == *"$script.sh "* ]] && [ ! -s "$work/err" ]; then echo "ok: $script.sh --help"; else
+    echo "FAILED: $script.sh --help (exit status $status)"
+    cat "$work/err"
+    failures=$((failures + 1))
+  fi
+done
 [ $failures = 0 ] || { echo "$failures failures" && exit 1; }

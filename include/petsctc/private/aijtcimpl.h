@@ -72,6 +72,7 @@ typedef struct {
 } Mat_AIJTC;
 
 /* parent.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCSetParentType(Mat, MatType);
 PETSC_INTERN PetscErrorCode MatAIJTCGetClass(PetscInt, MatAIJTCClass **);
 PETSC_INTERN MatAIJTCClass *MatAIJTCClassOf(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCGetData(Mat, Mat_AIJTC **);

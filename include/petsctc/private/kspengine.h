@@ -52,6 +52,7 @@ typedef struct {
 /* The first member of what a method carries */
 struct _n_KSPTC {
   const char    *name;   /* type name, part of the option names */
+  const char    *page;   /* of the manual */
   struct _KSPOps parent; /* operations of PETSc's type; `solve` follows what PETSc installs later */
 
   /* before every solve: `why` is set when the method cannot fuse it */
@@ -60,8 +61,6 @@ struct _n_KSPTC {
   PetscErrorCode (*solve)(KSP, KSPTC);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
-  /* options of the method's own, NULL if it has none */
-  PetscErrorCode (*options)(KSPTC, PetscOptionItems);
 
   PetscBool   fused;  /* option: fuse where legal */
   PetscBool   tensor; /* option: reductions fold on the Tensor Core */
@@ -88,12 +87,13 @@ struct _n_KSPTC {
   PetscBool     unsettled; /* a solve that began iterations ahead has not been waited for */
 };
 
-/* A preconditioner that is part of the steps: its diagonal, NULL if it is none, and of what */
+/* A preconditioner that is part of the steps: its diagonal, NULL if it is none, and of what it was that when the solve began */
 typedef struct {
   Vec              d;
   PC               pc;
   Mat              P;
   PetscObjectState state;
+  PCJacobiType     type;
 } KSPTCDiagonal;
 
 /* attach.cxx */
@@ -103,7 +103,10 @@ PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
 
 /* legal.cxx */
 PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
+PETSC_INTERN PetscBool      KSPTCChecksResults(KSP);
 PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCIdentityKeep(KSP, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCDiagonalMark(KSP, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalTake(KSP, Vec, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalKeep(KSP, KSPTCDiagonal *);
 

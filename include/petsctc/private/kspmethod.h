@@ -149,6 +149,13 @@ static inline PetscBool KSPTCStoppedWithin(const M *m)
   return (PetscBool)(stop != PETSCTC_STOP_NONE && stop != PETSCTC_STOP_TEST && stop != PETSCTC_STOP_RHO_ZERO);
 }
 
+/* Are products and preconditioners of this iteration in vain, since a step has stopped? Then they are left out, as in PETSc's loop. On a GPU the host does not know */
+template <class M>
+static inline PetscBool KSPTCInVain(const M *m)
+{
+  return (PetscBool)(m->backend == KSPTC_HOST && (PetscTCStop)m->w->s->stop != PETSCTC_STOP_NONE);
+}
+
 /* Should another iteration be begun before the host looks at iteration `it`? That one must */
 template <class M>
 static inline PetscBool KSPTCBeginsMore(KSP ksp, const M *m, PetscInt it)
@@ -199,9 +206,9 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   if (!m->have[b]) {
     PetscCall((*m->steps->destroy)(m->w)); /* what a create that failed has left */
     PetscCall((*m->steps->create)(m->w));
-    PetscCall(KSPTCUsesTensor(m, &m->w->tensor));
     m->have[b] = PETSC_TRUE;
   }
+  PetscCall(KSPTCUsesTensor(m, &m->w->tensor));
   PetscCall(VecGetLocalSize(ksp->vec_sol, &m->n));
   m->w->record = NULL; /* of a solve that ended with an error */
   m->begun = m->awaited = 0;

@@ -74,6 +74,7 @@ PetscErrorCode KSPTCReplayLegal(KSP ksp, const char **why)
   *why = NULL;
   if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
   else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
+  else if (KSPTCChecksResults(ksp)) *why = "each result is checked";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -132,7 +132,6 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   KSPTC                    tc;
   char                     name[64];
   PetscInt                 unit;
-  PetscBool                set;
 
   PetscFunctionBegin;
   PetscCall(KSPTCGet(ksp, &tc));
@@ -140,18 +139,15 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   unit = tc->tensor ? 0 : 1;
   PetscOptionsHeadBegin(PetscOptionsObject, "KSP fused solver options");
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_fused", tc->name));
-  PetscCall(PetscOptionsBool(name, "Run the iteration in fused steps where that is legal, otherwise always PETSc's own", tc->name, tc->fused, &tc->fused, NULL));
+  PetscCall(PetscOptionsBool(name, "Run the iteration in fused steps where that is legal, otherwise always PETSc's own", tc->page, tc->fused, &tc->fused, NULL));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_mma", tc->name));
-  PetscCall(PetscOptionsEList(name, "Units that fold the partial sums of dot products on a GPU", tc->name, units, 2, units[unit], &unit, &set));
-  if (set && tc->tensor != (unit == 0)) {
-    tc->tensor = unit == 0 ? PETSC_TRUE : PETSC_FALSE;
-    PetscCall((*tc->release)(tc));
-  }
+  PetscCall(PetscOptionsEList(name, "Units that fold the partial sums of dot products on a GPU", tc->page, units, 2, units[unit], &unit, NULL));
+  tc->tensor = unit == 0 ? PETSC_TRUE : PETSC_FALSE; /* from the next solve on */
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_product_sums", tc->name));
-  PetscCall(PetscOptionsBool(name, "Take dot products with a product of the matrix in its pass, where it is a MATAIJTC", tc->name, tc->sums, &tc->sums, NULL));
+  PetscCall(PetscOptionsBool(name, "Take dot products with a product of the matrix in its pass, where it is a MATAIJTC", tc->page, tc->sums, &tc->sums, NULL));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
-  PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them, or decide", tc->name, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
-  if (tc->options) PetscCall((*tc->options)(tc, PetscOptionsObject));
+  PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them: 0 to 16, or decide", tc->page, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
+  PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -168,7 +164,7 @@ static PetscErrorCode KSPTCGetSolveCounts_TC(KSP ksp, PetscInt *fused, PetscInt 
 }
 
 /*
-   Makes `ksp` one of PETSc's type `parent` with our solve. `tc` comes from PetscNew() with name, prepare, solve and release set, and belongs to the object from here on.
+   Makes `ksp` one of PETSc's type `parent` with our solve. `tc` comes from PetscNew() with name, page, prepare, solve and release set, and belongs to the object from here on.
 */
 PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
 {

@@ -37,10 +37,33 @@ static PetscErrorCode KSPTCChooseBackend(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Steps look at no sizes: where these do not fit, PETSc's solver is to say so */
+static PetscErrorCode KSPTCSizesFit(KSP ksp, PetscBool *fit)
+{
+  Mat      A[2];
+  PetscInt n, m, k;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(ksp->vec_sol, &n));
+  PetscCall(VecGetLocalSize(ksp->vec_rhs, &m));
+  *fit = (PetscBool)(m == n);
+  for (PetscInt i = 0; i < ksp->nwork && *fit; i++) {
+    PetscCall(VecGetLocalSize(ksp->work[i], &m));
+    *fit = (PetscBool)(m == n);
+  }
+  PetscCall(PCGetOperators(ksp->pc, &A[0], &A[1]));
+  for (Mat M : A) {
+    PetscCall(MatGetLocalSize(M, &m, &k));
+    if (m != n || k != n) *fit = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Sets `why` when the solve cannot be fused, else the backend that computes it */
 PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
 {
   PetscMPIInt size;
+  PetscBool   fit = PETSC_FALSE;
 
   PetscFunctionBegin;
   *why = NULL;
@@ -50,6 +73,9 @@ PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
   else if (size > 1) *why = "more than one process";
   else if (ksp->calc_sings) *why = "eigenvalue estimates were requested";
   if (!*why) PetscCall(KSPTCChooseBackend(ksp, tc, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCSizesFit(ksp, &fit));
+  if (!fit) *why = "matrix and vectors differ in size";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -69,11 +95,26 @@ static PetscErrorCode KSPTCPlainPC(KSP ksp, PCType type, PetscBool *plain)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is KSP_PCApply() the identity? Then z is r and needs no copy */
+/* A debugging PETSc that is to stop at errors looks at each result of a product and of the preconditioner: these are then made one by one */
+PetscBool KSPTCChecksResults(KSP ksp)
+{
+  return (PetscBool)(PetscDefined(USE_DEBUG) && ksp->pc->erroriffailure);
+}
+
+/* Is KSP_PCApply() the identity, of which nobody wants each result checked? Then z is r and needs no copy */
 PetscErrorCode KSPTCIdentityPC(KSP ksp, PetscBool *identity)
 {
   PetscFunctionBegin;
   PetscCall(KSPTCPlainPC(ksp, PCNONE, identity));
+  if (KSPTCChecksResults(ksp)) *identity = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Before an iteration: a monitor of the user's may have set a preconditioner */
+PetscErrorCode KSPTCIdentityKeep(KSP ksp, PetscBool *identity)
+{
+  PetscFunctionBegin;
+  if (*identity) PetscCall(KSPTCIdentityPC(ksp, identity));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -82,18 +123,49 @@ static PetscErrorCode KSPTCIsDiagonalPC(KSP ksp, PetscBool *diagonal)
 {
   PetscFunctionBegin;
   PetscCall(KSPTCPlainPC(ksp, PCJACOBI, diagonal));
-  if (!ksp->pc->setupcalled || (PetscDefined(USE_DEBUG) && ksp->pc->erroriffailure)) *diagonal = PETSC_FALSE;
+  if (!ksp->pc->setupcalled || KSPTCChecksResults(ksp)) *diagonal = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Sets D->d, made like v if it is not there or unlike it, to the diagonal that the preconditioner is; NULL if it is none */
+/* At the beginning of a solve: what the preconditioner has been made for */
+PetscErrorCode KSPTCDiagonalMark(KSP ksp, KSPTCDiagonal *D)
+{
+  PetscBool jacobi;
+
+  PetscFunctionBegin;
+  D->pc = ksp->pc;
+  PetscCall(PCGetOperators(ksp->pc, NULL, &D->P));
+  PetscCall(PetscObjectStateGet((PetscObject)D->P, &D->state));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
+  if (jacobi) PetscCall(PCJacobiGetType(ksp->pc, &D->type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the preconditioner a diagonal, and still what it was then? A monitor of the user's may have changed it or the matrix, which PETSc would see at the next application */
+static PetscErrorCode KSPTCDiagonalStands(KSP ksp, const KSPTCDiagonal *D, PetscBool *stands)
+{
+  Mat              P;
+  PetscObjectState state;
+  PCJacobiType     type;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCIsDiagonalPC(ksp, stands));
+  if (!*stands) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCGetOperators(ksp->pc, NULL, &P));
+  PetscCall(PetscObjectStateGet((PetscObject)P, &state));
+  PetscCall(PCJacobiGetType(ksp->pc, &type));
+  *stands = (PetscBool)(ksp->pc == D->pc && P == D->P && (state == D->state || ksp->pc->reusepreconditioner) && type == D->type);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sets D->d, made like v if it is not there or unlike it, to the diagonal that the preconditioner is; NULL if it is none, or no more what it was at KSPTCDiagonalMark() */
 PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
 {
   PetscBool diagonal, alike = PETSC_FALSE;
   PetscInt  n, m            = 0;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCIsDiagonalPC(ksp, &diagonal));
+  PetscCall(KSPTCDiagonalStands(ksp, D, &diagonal));
   PetscCall(VecGetLocalSize(v, &n));
   if (D->d) {
     PetscCall(PetscObjectTypeCompare((PetscObject)D->d, ((PetscObject)v)->type_name, &alike));
@@ -103,25 +175,17 @@ PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
   if (!diagonal) PetscFunctionReturn(PETSC_SUCCESS);
   if (!D->d) PetscCall(VecDuplicate(v, &D->d));
   PetscCall(PCJacobiGetDiagonal(ksp->pc, D->d, NULL));
-  D->pc = ksp->pc;
-  PetscCall(PCGetOperators(ksp->pc, NULL, &D->P));
-  PetscCall(PetscObjectStateGet((PetscObject)D->P, &D->state));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Before an iteration: a monitor of the user's may have changed matrix or preconditioner, which PETSc would see at the next application. Then D->d is destroyed, and the preconditioner applied by itself */
+/* Before an iteration: unless the preconditioner is what it was D->d is destroyed, and the preconditioner applied by itself */
 PetscErrorCode KSPTCDiagonalKeep(KSP ksp, KSPTCDiagonal *D)
 {
-  PetscBool        keep;
-  Mat              P;
-  PetscObjectState state;
+  PetscBool keep;
 
   PetscFunctionBegin;
   if (!D->d) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCIsDiagonalPC(ksp, &keep));
-  PetscCall(PCGetOperators(ksp->pc, NULL, &P));
-  PetscCall(PetscObjectStateGet((PetscObject)P, &state));
-  if (ksp->pc != D->pc || P != D->P || (state != D->state && !ksp->pc->reusepreconditioner)) keep = PETSC_FALSE;
+  PetscCall(KSPTCDiagonalStands(ksp, D, &keep));
   if (!keep) PetscCall(VecDestroy(&D->d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -175,7 +175,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (identity) PetscCall(VecDestroy(&D->d));
   if (!identity && unapplied) PetscCall(KSP_PCApply(ksp, v[1], unapplied));
   if (!identity) PetscCall(KSPTCDiagonalTake(ksp, v[1], D));
-  if (!identity && !D->d) *why = "each result of the preconditioner is checked";
+  if (!identity && !D->d) *why = "a monitor has changed matrix or preconditioner";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   tc->resident.is         = PETSC_TRUE;
   tc->resident.steps_lead = tc->lead;
@@ -199,12 +199,18 @@ PetscErrorCode KSPTCResidentRefused(KSPTC tc)
 PetscErrorCode KSPTCResidentSetFromOptions(KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
   static const char *const choices[] = {"false", "true", "decide"};
-  PetscInt                 choice    = tc->resident.choice;
-  char                     name[64];
+  char                     name[64], value[16];
+  PetscBool                set, decide, on;
 
   PetscFunctionBegin;
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_resident", tc->name));
-  PetscCall(PetscOptionsEList(name, "Run many iterations in one call, matrix and vectors on the chip, where that is legal and they fit", tc->name, choices, 3, choices[choice], &choice, NULL));
-  tc->resident.choice = (KSPTCResidentChoice)choice;
+  PetscCall(PetscOptionsString(name, "Run many iterations in one call, matrix and vectors on the chip, where that is legal and they fit: true, false or decide", tc->page, choices[tc->resident.choice], value, sizeof(value), &set));
+  if (!set) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscStrcasecmp(value, "decide", &decide));
+  if (decide) tc->resident.choice = KSPTC_RESIDENT_DECIDE;
+  else {
+    PetscCall(PetscOptionsStringToBool(value, &on));
+    tc->resident.choice = on ? KSPTC_RESIDENT_TRUE : KSPTC_RESIDENT_FALSE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -60,7 +60,7 @@ PetscErrorCode KSPTCMultSums(KSP ksp, KSPTC tc, Mat A, Vec x, Vec w, Vec y, cons
 {
   PetscFunctionBegin;
   *sums = NULL;
-  if (tc->sums && !ksp->transpose_solve) PetscCall(MatAIJTCMultSums(A, (PetscBool)(tc->backend == KSPTC_CUDA), x, w, y, sums));
+  if (tc->sums && !ksp->transpose_solve && !KSPTCChecksResults(ksp)) PetscCall(MatAIJTCMultSums(A, (PetscBool)(tc->backend == KSPTC_CUDA), x, w, y, sums));
   if (*sums) tc->last_sums = PETSC_TRUE;
   else PetscCall(KSP_MatMult(ksp, A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);

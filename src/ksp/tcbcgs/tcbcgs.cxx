@@ -50,7 +50,7 @@ static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   bcgs->w->sums = NULL;
-  PetscCall(KSP_MatMult(ksp, A, ksp->work[from], ksp->work[product]));
+  if (!KSPTCInVain(bcgs)) PetscCall(KSP_MatMult(ksp, A, ksp->work[from], ksp->work[product]));
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
   PetscCall((*step)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, flops));
@@ -63,13 +63,12 @@ static PetscErrorCode TCBCGSApply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, Pets
   Mat A;
 
   PetscFunctionBegin;
+  bcgs->w->sums = NULL;
+  if (KSPTCInVain(bcgs)) PetscFunctionReturn(PETSC_SUCCESS);
   if (bcgs->identity) {
     PetscCall(PCGetOperators(ksp->pc, &A, NULL));
     PetscCall(KSPTCMultSums(ksp, bcgs, A, ksp->work[from], ksp->work[other], ksp->work[to], &bcgs->w->sums));
-  } else {
-    bcgs->w->sums = NULL;
-    PetscCall(KSP_PCApplyBAorAB(ksp, ksp->work[from], ksp->work[to], ksp->work[work]));
-  }
+  } else PetscCall(KSP_PCApplyBAorAB(ksp, ksp->work[from], ksp->work[to], ksp->work[work]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -186,6 +185,7 @@ static PetscErrorCode TCBCGSStopped(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
 static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   PetscFunctionBegin;
+  PetscCall(KSPTCIdentityKeep(ksp, &bcgs->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
   PetscCall(TCBCGSDirection(ksp, bcgs));
   if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_P, BCGS_T, BCGS_RP, BCGS_V, bcgs->steps->breakdown_scaled, 3.0 * bcgs->n));
@@ -239,6 +239,7 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscFunctionBegin;
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(KSPTCIdentityPC(ksp, &bcgs->identity));
+  PetscCall(KSPTCDiagonalMark(ksp, &bcgs->diagonal));
   PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
@@ -285,7 +286,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 .  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and there is no preconditioner, add the dot products with a product while it is made (default)
-.  -ksp_tcbcgs_ahead <decide>     - iterations begun before the host has looked at the one before them
+.  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
 -  -ksp_tcbcgs_resident <decide>  - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
 
    Level: beginner
@@ -300,8 +301,10 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `KSPBCGS` adds the initial guess of an earlier solve with right preconditioning to the solution of every later one; this type does not.
 
-   The flops logged are those of `KSPBCGS`, but for a solve that breaks down: the fused steps go on to the end of the iteration in which one of them finds that, so one more
+   The flops logged are those of `KSPBCGS`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
    application of the matrix and of the preconditioner may have run and been logged.
+
+   `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one they work as with any that is not PETSc's own.
 
    With `-ksp_tcbcgs_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
    a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
@@ -325,10 +328,10 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   PetscFunctionBegin;
   PetscCall(PetscNew(&bcgs));
   bcgs->name             = KSPTCBCGS;
+  bcgs->page             = "KSPTCBCGS";
   bcgs->prepare          = KSPTCPrepare_TCBCGS;
   bcgs->solve            = KSPSolve_TCBCGS;
   bcgs->release          = KSPTCRelease_TCBCGS;
-  bcgs->options          = KSPTCResidentSetFromOptions;
   bcgs->resident.kernel  = TCBCGSResidentKernels;
   bcgs->resident.vectors = TCBCGSVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));

@@ -39,7 +39,8 @@ static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
   PetscScalar *a[2];
 
   PetscFunctionBegin;
-  if (!cg->identity) PetscCall(KSP_PCApply(ksp, R, Z));
+  cg->z_is_r = cg->identity;
+  if (!cg->identity && !KSPTCInVain(cg)) PetscCall(KSP_PCApply(ksp, R, Z));
   PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
   PetscCall((*cg->steps->project)(cg->n, a[0], a[1], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 0, v, a, TCCGProjectFlops(ksp, cg)));
@@ -48,7 +49,7 @@ static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
 
 static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first)
 {
-  const Vec    v[] = {cg->identity ? ksp->work[0] : ksp->work[1], ksp->work[2]};
+  const Vec    v[] = {cg->z_is_r ? ksp->work[0] : ksp->work[1], ksp->work[2]};
   PetscScalar *a[2];
 
   PetscFunctionBegin;
@@ -66,6 +67,8 @@ static PetscErrorCode TCCGCurvature(KSP ksp, KSP_TCCG *cg, PetscBool first)
 
   PetscFunctionBegin;
   cg->w->first = first;
+  cg->w->sums  = NULL;
+  if (KSPTCInVain(cg)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCMultSums(ksp, cg, cg->A, v[0], v[0], v[1], &cg->w->sums));
   if (cg->w->sums) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
@@ -89,6 +92,7 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
   PetscFunctionBegin;
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
   if (cg->identity) flops += TCCGProjectFlops(ksp, cg);
+  cg->z_is_r = cg->identity;
   PetscCall(KSPTCStepBegin(cg, 2, 2, v, a));
   PetscCall((*cg->steps->update)(cg->n, cg->identity, a[0], a[1], a[2], a[3], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 2, v, a, flops));
@@ -103,6 +107,7 @@ static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
   PetscScalar   *a[5];
 
   PetscFunctionBegin;
+  cg->z_is_r = PETSC_FALSE;
   PetscCall(KSPTCStepBegin(cg, 2, 3, v, a));
   PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[4], a[1], a[2], a[3], a[4], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 3, v, a, flops));
@@ -123,6 +128,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCSetUpSteps(ksp, cg));
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
+  PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
   cg->resident.is = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -198,7 +204,11 @@ static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool 
   PetscCall((*ksp->converged)(ksp, ksp->its, dp, &ksp->reason, ksp->cnvP));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
 
-  if (!needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
+  PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
+  if (!needs_z && !cg->identity) {
+    PetscCall(TCCGPrecondition(ksp, cg));
+    cg->known = PETSC_FALSE;
+  }
   if (cg->known) PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -277,10 +287,13 @@ static PetscErrorCode TCCGNext(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *fai
 /* The steps of iteration i+1 */
 static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
-  const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE, ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
+  const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool       ends_with_z;
 
   PetscFunctionBegin;
+  PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
+  ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
   if (!first && !TCCGEndsWithZ(ksp, cg, i)) PetscCall(TCCGPrecondition(ksp, cg));
   PetscCall(TCCGDirection(ksp, cg, first));
   PetscCall(TCCGCurvature(ksp, cg, first));
@@ -444,7 +457,7 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tccg_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process, add p.Ap while Ap is made (default)
-.  -ksp_tccg_ahead <decide>      - iterations begun before the host has looked at the one before them
+.  -ksp_tccg_ahead <decide>      - (decide|0 to 16) iterations begun before the host has looked at the one before them
 -  -ksp_tccg_resident <decide>   - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
 
    Level: beginner
@@ -457,8 +470,10 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with single reduction, a trust-region radius or an
    objective target, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
 
-   The flops logged are those of `KSPCG`, but for a solve that breaks down: the fused steps go on to the end of the iteration in which one of them finds that, so one more
+   The flops logged are those of `KSPCG`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
    application of the matrix and of the preconditioner may have run and been logged.
+
+   `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one they work as with any that is not PETSc's own.
 
    With `-ksp_tccg_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
    a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
@@ -483,10 +498,10 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
   cg->name             = KSPTCCG;
+  cg->page             = "KSPTCCG";
   cg->prepare          = KSPTCPrepare_TCCG;
   cg->solve            = KSPSolve_TCCG;
   cg->release          = KSPTCRelease_TCCG;
-  cg->options          = KSPTCResidentSetFromOptions;
   cg->resident.kernel  = TCCGResidentKernels;
   cg->resident.vectors = TCCGVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));

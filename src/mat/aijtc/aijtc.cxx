@@ -43,6 +43,7 @@ static PetscErrorCode MatAIJTCCheckSettings(Mat A, const MatAIJTCSettings *s)
   PetscCheck(s->tile_groups == PETSC_DECIDE || s->tile_groups == 1 || s->tile_groups == 4, comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " groups of 8 rows to a slice of tiles: use 1, 4 or PETSC_DECIDE (-mat_aijtc_tile_groups)", s->tile_groups);
   PetscCheck((s->gather >= 0 && s->gather <= AIJTC_GATHER_MOST) || s->gather == PETSC_DECIDE, comm, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " slices: use 1 to %d, 0 for no gathered layout, or PETSC_DECIDE (-mat_aijtc_gather_slices)",
              s->gather, (int)AIJTC_GATHER_MOST);
+  PetscCheck(s->check_rtol >= 0.0, comm, PETSC_ERR_ARG_OUTOFRANGE, "Allowed difference %g: use 0 or a positive number (-mat_aijtc_check_rtol)", (double)s->check_rtol);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -537,7 +538,7 @@ PetscErrorCode MatAIJTCGetKeepCSR(Mat A, PetscBool *keep)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 /*@
-  MatAIJTCSetCheck - Compares every product of a `MATAIJTC` matrix with the same product by its parent type, and errors on a difference
+  MatAIJTCSetCheck - Compares every product of a `MATAIJTC` matrix with a vector with the same product by its parent type, and errors on a difference
 
   Logically Collective
 
@@ -547,13 +548,13 @@ PetscErrorCode MatAIJTCGetKeepCSR(Mat A, PetscBool *keep)
 - rtol - allowed difference in an entry, relative to ||A||_F ||x||_2 (plus the entry that is added to); `PETSC_DEFAULT` for 1e-12 (1e-4 in single precision)
 
   Options Database Keys:
-+ -mat_aijtc_check (true|false) - compare every product
++ -mat_aijtc_check (true|false) - compare every product with a vector
 - -mat_aijtc_check_rtol rtol    - allowed difference
 
   Level: intermediate
 
   Note:
-  For finding out whether a strange result comes from this type. Every product then costs two and copies its vectors to the host.
+  For finding out whether a strange result comes from this type. Every product then costs two and copies its vectors to the host. Products with dense matrices are then left to the parent type.
 
 .seealso: `MATAIJTC`
 @*/
@@ -565,7 +566,6 @@ PetscErrorCode MatAIJTCSetCheck(Mat A, PetscBool flg, PetscReal rtol)
   PetscFunctionBegin;
   PetscCall(MatAIJTCCheckType(A, &tc));
   if (rtol == (PetscReal)PETSC_DEFAULT) rtol = AIJTC_CHECK_RTOL;
-  PetscCheck(rtol >= 0.0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "Allowed difference %g must not be negative", (double)rtol);
   settings            = tc->settings;
   settings.check      = flg;
   settings.check_rtol = rtol;
@@ -599,7 +599,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
   PetscCall(PetscOptionsInt("-mat_aijtc_tile_groups", "Groups of 8 medium rows of a warp: 1 or 4", "MatAIJTCSetRowGroups", s.tile_groups, &s.tile_groups, NULL));
   PetscCall(PetscOptionsInt("-mat_aijtc_gather_slices", "Slices whose entries of x are gathered together, 0 for none", "MatAIJTCSetGather", s.gather, &s.gather, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtc_keep_csr", "Keep the parent's device arrays beside the layout", "MatAIJTCSetKeepCSR", s.keep_csr, &s.keep_csr, NULL));
-  PetscCall(PetscOptionsBool("-mat_aijtc_check", "Compare every product with the parent type's", "MatAIJTCSetCheck", s.check, &s.check, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtc_check", "Compare every product with a vector with the parent type's", "MatAIJTCSetCheck", s.check, &s.check, NULL));
   PetscCall(PetscOptionsReal("-mat_aijtc_check_rtol", "Allowed difference, relative to ||A||_F ||x||_2", "MatAIJTCSetCheck", s.check_rtol, &s.check_rtol, NULL));
   PetscOptionsHeadEnd();
   PetscCall(MatAIJTCSetSettings(A, &s));
@@ -608,7 +608,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
 
 /*MC
    MATAIJTC - "aijtc" - sparse matrices whose `MatMult()` runs on a compressed layout for the GPU: rows of few nonzeros take a lane each, longer ones go into tiles of 8 rows by 4
-   nonzeros for FP64 Tensor Cores, very long ones are cut into pieces {cite} Lu, Yuan, Yang, Liu 2026; DASP, Lu and Liu 2023.
+   nonzeros for FP64 Tensor Cores, very long ones are cut into pieces, after Lu, Yuan, Yang and Liu (2026) and DASP, Lu and Liu (2023).
 
    This type is `MATSEQAIJTC` for one process and `MATMPIAIJTC` for several.
 
@@ -625,8 +625,8 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
 .  -mat_aijtc_tile_groups (1|4)                 - groups of 8 medium rows that a warp multiplies at once
 .  -mat_aijtc_gather_slices n                   - slices of 32 rows, at most 64, whose entries of x are gathered together, where the matrix allows (0: none)
 .  -mat_aijtc_keep_csr (true|false)             - keep the parent's device arrays beside the layout (the default)
-.  -mat_aijtc_check (true|false)                - compares every product with the parent type's
--  -mat_aijtc_check_rtol rtol                   - the difference it allows (1e-12)
+.  -mat_aijtc_check (true|false)                - compares every product with a vector with the parent type's
+-  -mat_aijtc_check_rtol rtol                   - the difference it allows (1e-12; in single precision 1e-4)
 
    Level: beginner
 
@@ -637,6 +637,8 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
    The layout is built at the first product, on the GPU from the parent's device arrays, and again when the nonzero pattern changed or new values do not fit their compressed form; other
    new values are stored into it. It is kept beside PETSc's own arrays. `MatView()` with `PETSC_VIEWER_ASCII_INFO_DETAIL` tells its size and what was chosen.
 
+   `-help` lists the options of a matrix whose type comes from `-mat_type`; after a `MatSetType()` in the code PETSc takes them for printed.
+
    A local matrix of 2^31 or more rows or columns is multiplied by the parent type.
 
    Values written through the pointers of `MatSeqAIJGetCSRAndMemType()` are seen only after `PetscObjectStateIncrease()`, as that function does not raise the state. All products of a
@@ -645,7 +647,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
    An assembled `MATAIJCUSPARSE` must be converted, not re-typed: `MatConvert(A, MATAIJTC, MAT_INPLACE_MATRIX, &A)`; `MatSetType()` on it discards the values, as between any two
    types of which neither name begins with the other's.
 
-.seealso: [](ch_matrices), `MATAIJ`, `MATAIJCUSPARSE`, `MatAIJTCSetForm()`, `MatAIJTCSetCompress()`, `MatAIJTCSetMMA()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetGather()`, `MatAIJTCSetKeepCSR()`, `MatAIJTCSetCheck()`, `MatAIJTCGetInfo()`, `KSPTCCG`, `KSPTCBCGS`
+.seealso: [](ch_matrices), `MATAIJ`, `MATAIJCUSPARSE`, `MatAIJTCSetForm()`, `MatAIJTCSetCompress()`, `MatAIJTCSetMMA()`, `MatAIJTCSetRowClasses()`, `MatAIJTCSetRowGroups()`, `MatAIJTCSetGather()`, `MatAIJTCSetKeepCSR()`, `MatAIJTCSetCheck()`, `MatAIJTCGetInfo()`, `MatAIJTCMultDot()`, `MatAIJTCBackendType`, `PetscTCDeviceUsable()`, `KSPTCCG`, `KSPTCBCGS`
 M*/
 
 /*MC

@@ -92,12 +92,13 @@ static PetscErrorCode MatAIJTCMultDense_Layout(const AIJTCLayout *layout, Mat B,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is this a product for the layout? */
+/* Is this a product for the layout? Not with -mat_aijtc_check, which compares products with vectors alone */
 static PetscErrorCode MatAIJTCIsDenseProduct(Mat C, PetscBool *is)
 {
   const Mat_Product   *p = C->product;
   const MatAIJTCClass *c = MatAIJTCClassOf(p->A);
   MatAIJTCPath         path;
+  Mat_AIJTC           *tc;
 
   PetscFunctionBegin;
   *is = PETSC_FALSE;
@@ -106,7 +107,8 @@ static PetscErrorCode MatAIJTCIsDenseProduct(Mat C, PetscBool *is)
   if (*is) PetscCall(PetscObjectTypeCompareAny((PetscObject)C, is, MATSEQDENSE, MATSEQDENSECUDA, ""));
   if (!*is) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCChoosePath(p->A, c, NULL, NULL, NULL, &path));
-  *is = (PetscBool)(path == AIJTC_WITH_LAYOUT);
+  PetscCall(MatAIJTCGetData(p->A, &tc));
+  *is = (PetscBool)(path == AIJTC_WITH_LAYOUT && !tc->settings.check);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

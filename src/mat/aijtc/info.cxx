@@ -37,6 +37,7 @@ static PetscErrorCode AIJTCLayoutAddForms(const AIJTCLayout *l, MatAIJTCInfo *in
     const uint32_t form = slices[k].form;
 
     if (!slices[k].entries) continue;
+    info->padding += PetscMax(slices[k].values - slices[k].entries, 0);
     ++*offsets[(form >> AIJTC_FORM_DELTA) & 3];
     if (form & AIJTC_FORM_CONST) info->values_constant++;
     else ++*values[(form >> AIJTC_FORM_VALUE) & 3];
@@ -126,9 +127,9 @@ PetscErrorCode MatAIJTCGetInfo(Mat A, MatAIJTCInfo *info)
 /* The sums over all processes of what MatView() prints */
 static PetscErrorCode MatAIJTCSumInfo(Mat A, MatAIJTCInfo *info)
 {
-  PetscCount *const sums[] = {&info->rows_long,       &info->rows_medium,       &info->rows_short,   &info->rows_empty,    &info->slices_long, &info->slices_tile,     &info->slices_row,    &info->slices_consecutive,
-                              &info->offsets_none,    &info->offsets_1,         &info->offsets_2,    &info->offsets_4,     &info->entries,     &info->bytes,           &info->bytes_pattern, &info->bytes_values,
-                              &info->values_constant, &info->values_dictionary, &info->values_float, &info->values_double, &info->bytes_read,  &info->gathered_columns};
+  PetscCount *const sums[] = {&info->rows_long,    &info->rows_medium,   &info->rows_short, &info->rows_empty,       &info->slices_long, &info->slices_tile,   &info->slices_row,   &info->slices_consecutive, &info->offsets_none,
+                              &info->offsets_1,    &info->offsets_2,     &info->offsets_4,  &info->entries,          &info->bytes,       &info->bytes_pattern, &info->bytes_values, &info->values_constant,    &info->values_dictionary,
+                              &info->values_float, &info->values_double, &info->bytes_read, &info->gathered_columns, &info->padding};
   constexpr int     nsums  = sizeof(sums) / sizeof(*sums);
   PetscInt64        n[nsums + 2];
 
@@ -166,8 +167,9 @@ static PetscErrorCode MatAIJTCViewLayout(const MatAIJTCClass *c, const MatAIJTCS
                                    "    compress=%s: slices with offsets of 0 bytes=%" PetscCount_FMT ", 1=%" PetscCount_FMT ", 2=%" PetscCount_FMT ", 4=%" PetscCount_FMT "; values constant=%" PetscCount_FMT ", dictionary=%" PetscCount_FMT
                                    ", float=%" PetscCount_FMT ", double=%" PetscCount_FMT "%s\n",
                                    MatAIJTCCompressTypes[s->compress], i->offsets_none, i->offsets_1, i->offsets_2, i->offsets_4, i->values_constant, i->values_dictionary, i->values_float, i->values_double, vary));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    bytes=%" PetscCount_FMT ": pattern=%" PetscCount_FMT ", values=%" PetscCount_FMT ", rest=%" PetscCount_FMT "; entries=%" PetscCount_FMT ", padding=0, a product reads %.2f bytes a nonzero\n", i->bytes,
-                                   i->bytes_pattern, i->bytes_values, i->bytes - i->bytes_pattern - i->bytes_values, i->entries, (double)i->bytes_per_nonzero));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "    bytes=%" PetscCount_FMT ": pattern=%" PetscCount_FMT ", values=%" PetscCount_FMT ", rest=%" PetscCount_FMT "; entries=%" PetscCount_FMT ", padding=%" PetscCount_FMT ", a product reads %.2f bytes a nonzero\n",
+                                   i->bytes, i->bytes_pattern, i->bytes_values, i->bytes - i->bytes_pattern - i->bytes_values, i->entries, i->padding, (double)i->bytes_per_nonzero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

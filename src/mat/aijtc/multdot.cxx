@@ -80,7 +80,7 @@ static PetscErrorCode MatAIJTCLayoutMultSums_Host(Mat_AIJTC *tc, Vec x, Vec w, V
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the product with these vectors one of a layout, and nothing but it? Not if somebody has set another operation (MatSetOperation()) */
+/* Is the product with these vectors one of a layout, and nothing but it? Not if somebody has set another operation (MatSetOperation()), nor where MatMult() says that the matrix is not ready */
 PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
@@ -89,7 +89,7 @@ PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
 
   PetscFunctionBegin;
   *plain = PETSC_FALSE;
-  if (!c || c->mpi) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!c || c->mpi || !A->assembled || A->factortype) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetData(A, &tc));
   PetscCall(MatAIJTCChoosePath(A, c, x, w, y, &path));
   *plain = (PetscBool)(path == AIJTC_WITH_LAYOUT && !tc->settings.check && A->ops->mult == c->mine.mult);

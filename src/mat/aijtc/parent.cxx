@@ -25,7 +25,23 @@ static inline MatAIJTCFn *Slots(struct _MatOps *ops)
   return reinterpret_cast<MatAIJTCFn *>(ops);
 }
 
-/* The parent's table comes from a throw-away parent: not hashing, not bound, not ours (the prefix keeps -mat_seqaij_type away from it) */
+/* P becomes a parent that no option reaches, -mat_seqaij_type least of all, and that -help does not tell of */
+PetscErrorCode MatAIJTCSetParentType(Mat P, MatType type)
+{
+  PetscOptions   none;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsCreate(&none));
+  PetscCall(PetscOptionsPush(none));
+  ierr = MatSetType(P, type);
+  PetscCall(PetscOptionsPop());
+  PetscCall(PetscOptionsDestroy(&none));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's table comes from a throw-away parent: not hashing, not bound, not ours */
 static PetscErrorCode MatAIJTCClassSetUp(MatAIJTCClass *c, PetscInt number)
 {
   Mat P;
@@ -34,8 +50,7 @@ static PetscErrorCode MatAIJTCClassSetUp(MatAIJTCClass *c, PetscInt number)
   PetscCall(PetscMemzero(&c->mine, sizeof(c->mine)));
   PetscCall(PetscMemzero(c->composed, sizeof(c->composed)));
   PetscCall(MatCreate(PETSC_COMM_SELF, &P));
-  PetscCall(MatSetOptionsPrefix(P, "petsctc_parent_"));
-  PetscCall(MatSetType(P, c->parenttype));
+  PetscCall(MatAIJTCSetParentType(P, c->parenttype));
   c->parent = *P->ops;
   PetscCall(MatAIJTCSetOps_Common(c, number));
   if (c->mpi) PetscCall(MatAIJTCSetOps_MPI(c));

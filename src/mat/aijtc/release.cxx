@@ -28,14 +28,13 @@ static PetscErrorCode MatAIJTCCanRelease(Mat A, PetscBool *can)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent's options, such as its algorithms, are in its spptr too: the empty parent reads those of A. Its prefix until then keeps -mat_seqaij_type away from it */
+/* The parent's options, such as its algorithms, are in its spptr too: the empty parent reads those of A */
 static PetscErrorCode MatAIJTCCreateEmptyParent(Mat A, const MatAIJTCClass *c, Mat *P)
 {
   PetscFunctionBegin;
   PetscCall(MatCreate(PETSC_COMM_SELF, P));
   PetscCall(MatSetSizes(*P, A->rmap->n, A->cmap->n, A->rmap->n, A->cmap->n));
-  PetscCall(MatSetOptionsPrefix(*P, "petsctc_parent_"));
-  PetscCall(MatSetType(*P, c->parenttype));
+  PetscCall(MatAIJTCSetParentType(*P, c->parenttype));
   PetscCall(PetscObjectSetOptions((PetscObject)*P, ((PetscObject)A)->options));
   PetscCall(MatSetOptionsPrefix(*P, ((PetscObject)A)->prefix));
   PetscObjectOptionsBegin((PetscObject)*P);
