@@ -5,7 +5,8 @@
             called LetNextLaunchStart() or are over, and waits in WaitForLaunchBefore() until that kernel is over and what it wrote is there. This hides the launch, 2 to 3 us. Elsewhere it is an
             ordinary launch and both functions do nothing.
    Rules    Before WaitForLaunchBefore() a kernel reads nothing that a kernel in the stream may have written, and writes nothing. What it reads later must not go through the non-coherent path.
-            Every kernel waits, in at least one thread: the one behind it relies on all those before it being over. Any other operation in the stream, a copy or an event, waits for the whole kernel.
+            Layouts are the exception: products read them before, past any coherence; whatever writes one ends with an ordinary launch or a wait (SettleLayout()).
+            Every kernel launched so waits, in at least one thread: the one behind it relies on all those before it being over. Any other operation in the stream, a copy or an event, waits for the whole kernel.
    Memory   none
    References
             CUDA C++ Programming Guide, programmatic dependent launch; PTX ISA, griddepcontrol

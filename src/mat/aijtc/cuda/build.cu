@@ -71,7 +71,8 @@ PetscErrorCode BuildEmpty(AIJTCLayout *layout, cudaStream_t stream)
 {
   PetscFunctionBegin;
   PetscCallCUDA(cudaMemsetAsync(layout->start, 0, sizeof(*layout->start), stream));
-  layout->exact_always = PETSC_TRUE;
+  layout->exact_always  = PETSC_TRUE;
+  layout->params.gather = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -225,8 +225,9 @@ PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, PetscInt **place
   PetscFunctionBegin;
   layout->nblocks = (slices - 1) / gather + 1;
   if (layout->nnz && AIJTCSlicesTotal(layout) == slices) PetscCall(CountColumns(layout, blocks, A, &length, &counts, scratch, stream));
-  if (!length || counts.longest > AIJTC_GATHER_LIST || 2 * counts.columns > (unsigned long long)layout->nnz) {
-    layout->params.gather = counts.longest > AIJTC_GATHER_LIST ? AIJTCGatherLess(gather) : 0;
+  const bool many = 2 * counts.columns > (unsigned long long)layout->nnz, longer = counts.longest > AIJTC_GATHER_LIST; /* smaller blocks do not have fewer columns together */
+  if (!length || many || longer) {
+    layout->params.gather = longer && !many ? AIJTCGatherLess(gather) : 0;
     layout->nblocks       = 0;
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -3,6 +3,8 @@
 
 #include "mult_dot.cuh"
 
+constexpr PetscInt MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device, but for whether it sweeps planes */
+
 static inline unsigned AIJTCBlocksOf(PetscCount warps)
 {
   return (unsigned)((warps + AIJTC_WARPS - 1) / AIJTC_WARPS);

@@ -19,7 +19,7 @@
 #include <petsctc/private/aijtclayout.h>
 #include <petsctc/private/arrival.cuh>
 
-constexpr int AIJTC_WARPS     = 4;                         /* of a block, but for those that take runs of slices (mult_rows.cu) */
+constexpr int AIJTC_WARPS     = 4;                         /* of a block, but for those that take runs of slices (mult_rows.cu), gather x or sweep planes */
 constexpr int AIJTC_DOT_GROUP = AIJTC_LANES * AIJTC_WARPS; /* no block has fewer threads */
 
 /* w NULL: no dot products */

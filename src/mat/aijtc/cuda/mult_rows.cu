@@ -16,12 +16,11 @@
 
 namespace
 {
-constexpr int      ROWS_BLOCKS     = 8; /* of a multiprocessor at least: 64 registers */
-constexpr int      RUN_WARPS       = 32;
-constexpr unsigned PLANES          = 8;   /* one after the other */
-constexpr unsigned RUN             = 8;   /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
-constexpr PetscInt NEAR            = 16;  /* columns are near if they are within this part of the rows */
-constexpr PetscInt MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device */
+constexpr int      ROWS_BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
+constexpr int      RUN_WARPS   = 32;
+constexpr unsigned PLANES      = 8;  /* one after the other */
+constexpr unsigned RUN         = 8;  /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
+constexpr PetscInt NEAR        = 16; /* columns are near if they are within this part of the rows */
 
 struct SliceOrder {
   PetscInt begin, end; /* slices */

@@ -22,12 +22,11 @@
      L2, 64 us at 5.5 TB/s; 7 reads of shared memory a row, 32 us.
 
    References
-     Micikevicius, 3D finite difference computation on GPUs using CUDA, GPGPU-2, 2009; PTX ISA: mbarrier, cp.async.bulk; CUDA Core Compute Libraries (libcu++), cuda::ptx
+     Micikevicius, 3D finite difference computation on GPUs using CUDA, GPGPU-2, 2009; PTX ISA: mbarrier, cp.async.bulk
 */
 #include "mult.cuh"
 #include "mult_rows.cuh"
 #include <cuda/atomic>
-#include <cuda/ptx>
 
 namespace
 {
@@ -43,8 +42,8 @@ constexpr int WINDOWS      = 3;
 constexpr int SWEEP_UNROLL = 4;  /* slots under way */
 constexpr int SWEEP_SLOTS  = 27; /* of a slice at most: one to a lane, and those of all warps fit in shared memory */
 
-constexpr PetscCount SWEEP_PATTERN   = 256; /* bytes of a slice in the mean: 10 slots with masks */
-constexpr PetscInt   MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device, but for whether it sweeps planes */
+constexpr PetscCount SWEEP_PATTERN = 256; /* bytes of a slice in the mean: 10 slots with masks */
+constexpr PetscInt   FEWEST_PLANES = 4;   /* with fewer of them little of x is in the window before */
 
 /* A slot whose columns are in a window */
 struct alignas(16) SweptSlot {
@@ -72,24 +71,31 @@ struct SweepOrder {
 
 /* Copies to shared memory whose bytes a barrier waits for */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+__device__ __forceinline__ unsigned SharedAddress(const void *of)
+{
+  return (unsigned)__cvta_generic_to_shared(of);
+}
+
 __device__ __forceinline__ void InitializeBarrier(uint64_t *barrier)
 {
-  cuda::ptx::mbarrier_init(barrier, 1);
+  asm("mbarrier.init.shared.b64 [%0], 1;" ::"r"(SharedAddress(barrier)) : "memory");
 }
 
 __device__ __forceinline__ void AwaitPhase(uint64_t *barrier, unsigned parity)
 {
-  while (!cuda::ptx::mbarrier_try_wait_parity(barrier, parity)) { }
+  unsigned over;
+
+  do {
+    asm volatile("{\n .reg .pred over;\n mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n selp.b32 %0, 1, 0, over;\n}" : "=r"(over) : "r"(SharedAddress(barrier)), "r"(parity) : "memory");
+  } while (!over);
 }
 
 /* By one thread. What it has written to shared memory is there with the bytes; 0 bytes: that alone. Multiples of 16 */
 __device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *from, unsigned bytes, uint64_t *barrier)
 {
-  using namespace cuda::ptx;
-
-  fence_proxy_async(space_shared); /* behind all reads of what was there before */
-  mbarrier_arrive_expect_tx(sem_release, scope_cta, space_shared, barrier, bytes);
-  if (bytes) cp_async_bulk(space_cluster, space_global, to, from, bytes, barrier);
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* behind all reads of what was there before */
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(bytes) : "memory");
+  if (bytes) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(SharedAddress(barrier)) : "memory");
 }
 #else /* never launched, SweepIsBuilt() */
 __device__ __forceinline__ void InitializeBarrier(uint64_t *) { }
@@ -380,9 +386,10 @@ bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
   if (!DeviceSweeps()) return false;
 
   const PetscInt planes = (order->end - 1) / order->plane + 1;
-  order->groups         = (unsigned)((order->plane - 1) / SWEEP_WARPS + 1);
+  if (planes < FEWEST_PLANES) return false;
+  order->groups        = (unsigned)((order->plane - 1) / SWEEP_WARPS + 1);
   const unsigned steps = (unsigned)planes * order->groups, blocks = MULTIPROCESSORS * SWEEP_BLOCKS, waves = (steps - 1) / (blocks * SWEEP_PLANES) + 1;
-  order->deep = (steps - 1) / (blocks * waves) + 1;
+  order->deep = PetscMin((steps - 1) / (blocks * waves) + 1, (unsigned)planes);
   return true;
 }
 

@@ -39,22 +39,32 @@ static std::vector<PetscScalar> Permuted(PetscCount nnz, const PetscInt perm[], 
   return ta;
 }
 
-PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[], PetscTCStream stream)
+/* What an error leaves, the caller destroys */
+static PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[], PetscTCStream stream)
 {
   std::vector<PetscInt> ti((size_t)n + 1), tj(nnz);
   AIJTCParams           params;
   PetscInt              bs, longest;
   PetscBool             common;
-  PetscErrorCode        ierr;
 
   PetscFunctionBegin;
-  *layout = {};
   PetscCall(PetscMalloc1(nnz, perm));
   PetscCall(AIJTCCsrTranspose_Host(m, n, nnz, i, j, ti.data(), tj.data(), *perm, stream));
   PetscCall(AIJTCProbe_Host(n, ti.data(), tj.data(), &bs, &common, &longest, stream));
   PetscCall((*choose)(ctx, n, m, nnz, bs, common, longest, &params));
-  ierr           = AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream);
+  PetscCall(AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream));
   layout->common = common;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[], PetscTCStream stream)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *layout = {};
+  *perm   = NULL;
+  ierr    = Build(m, n, nnz, i, j, a, choose, ctx, layout, perm, stream);
   if (PetscUnlikely(ierr)) (void)AIJTCTransposedDestroy_Host(layout, perm);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
