@@ -122,12 +122,17 @@ static PetscBool TCCGNormOfZ(KSP ksp)
   return (PetscBool)(ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL);
 }
 
+/* Where the norm is not one of z, KSPCG makes z behind monitors and test: a monitor or test of the user's may set a preconditioner before that */
 static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
 {
+  const char *watched;
+
   PetscFunctionBegin;
   PetscCall(KSPTCSetUpSteps(ksp, cg));
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
+  PetscCall(KSPTCReplayLegal(ksp, &watched));
+  if (watched && !TCCGNormOfZ(ksp)) cg->identity = PETSC_FALSE;
   PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
   cg->resident.is = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -294,7 +299,13 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
   ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
-  if (!first && !TCCGEndsWithZ(ksp, cg, i)) PetscCall(TCCGPrecondition(ksp, cg));
+  if (!first && !TCCGEndsWithZ(ksp, cg, i)) { /* KSPCG does so before it counts the iteration, which tells after an error */
+    const PetscInt its = ksp->its;
+
+    ksp->its = PetscMin(its, i);
+    PetscCall(TCCGPrecondition(ksp, cg));
+    ksp->its = its;
+  }
   PetscCall(TCCGDirection(ksp, cg, first));
   PetscCall(TCCGCurvature(ksp, cg, first));
   if (ends_with_z && !cg->diagonal.d) PetscCall(TCCGUpdate(ksp, cg));
