@@ -33,21 +33,20 @@ PetscErrorCode MatAIJTCGetNonzeros(Mat A, PetscCount *nnz)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A slice counts rows and columns in 32 bits, and the places of slices in 2^32 units: more is for the parent */
+/* A slice counts rows and columns in 32 bits, and the places of slices in 2^32 units; kernels step behind the last row. More is for the parent */
 PetscErrorCode MatAIJTCTooLarge(Mat A, PetscBool *large)
 {
+  constexpr PetscInt most = INT32_MAX - 1024;
+
   PetscFunctionBegin;
-  *large = PETSC_FALSE;
+  *large = (PetscBool)(A->rmap->n > most || A->cmap->n > most);
 #if PetscDefined(USE_64BIT_INDICES)
-  if (A->rmap->n > INT32_MAX || A->cmap->n > INT32_MAX) *large = PETSC_TRUE;
-  else if (A->assembled) {
+  if (!*large && A->assembled) {
     PetscCount nnz;
 
     PetscCall(MatAIJTCGetNonzeros(A, &nnz));
     if (nnz > (PetscCount)UINT32_MAX) *large = PETSC_TRUE;
   }
-#else
-  (void)A;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -25,19 +25,12 @@ static inline MatAIJTCFn *Slots(struct _MatOps *ops)
   return reinterpret_cast<MatAIJTCFn *>(ops);
 }
 
-/* P becomes a parent that no option reaches, -mat_seqaij_type least of all, and that -help does not tell of */
+/* P becomes a parent that no option reaches, -mat_seqaij_type least of all: by its prefix, since with other options as the default a first use of the device would read them too */
 PetscErrorCode MatAIJTCSetParentType(Mat P, MatType type)
 {
-  PetscOptions   none;
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  PetscCall(PetscOptionsCreate(&none));
-  PetscCall(PetscOptionsPush(none));
-  ierr = MatSetType(P, type);
-  PetscCall(PetscOptionsPop());
-  PetscCall(PetscOptionsDestroy(&none));
-  PetscCall(ierr);
+  PetscCall(MatSetOptionsPrefix(P, "petsctc_parent_"));
+  PetscCall(MatSetType(P, type));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
