@@ -39,7 +39,6 @@ static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
   PetscScalar *a[2];
 
   PetscFunctionBegin;
-  cg->z_is_r = cg->identity;
   if (!cg->identity && !KSPTCInVain(cg)) PetscCall(KSP_PCApply(ksp, R, Z));
   PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
   PetscCall((*cg->steps->project)(cg->n, a[0], a[1], cg->w, cg->stream));
@@ -47,9 +46,9 @@ static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first)
+static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first, PetscBool z_is_r)
 {
-  const Vec    v[] = {cg->z_is_r ? ksp->work[0] : ksp->work[1], ksp->work[2]};
+  const Vec    v[] = {z_is_r ? ksp->work[0] : ksp->work[1], ksp->work[2]};
   PetscScalar *a[2];
 
   PetscFunctionBegin;
@@ -92,7 +91,6 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
   PetscFunctionBegin;
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
   if (cg->identity) flops += TCCGProjectFlops(ksp, cg);
-  cg->z_is_r = cg->identity;
   PetscCall(KSPTCStepBegin(cg, 2, 2, v, a));
   PetscCall((*cg->steps->update)(cg->n, cg->identity, a[0], a[1], a[2], a[3], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 2, v, a, flops));
@@ -107,7 +105,6 @@ static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
   PetscScalar   *a[5];
 
   PetscFunctionBegin;
-  cg->z_is_r = PETSC_FALSE;
   PetscCall(KSPTCStepBegin(cg, 2, 3, v, a));
   PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[4], a[1], a[2], a[3], a[4], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 3, v, a, flops));
@@ -122,7 +119,7 @@ static PetscBool TCCGNormOfZ(KSP ksp)
   return (PetscBool)(ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL);
 }
 
-/* Where the norm is not one of z, KSPCG makes z behind monitors and test: a monitor or test of the user's may set a preconditioner before that */
+/* Where an iteration does not end with the norm of z, KSPCG makes z behind monitors and test: a monitor or test of the user's may set a preconditioner before that */
 static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
 {
   const char *watched;
@@ -132,7 +129,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
   PetscCall(KSPTCReplayLegal(ksp, &watched));
-  if (watched && !TCCGNormOfZ(ksp)) cg->identity = PETSC_FALSE;
+  if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
   PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
   cg->resident.is = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -209,11 +206,7 @@ static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool 
   PetscCall((*ksp->converged)(ksp, ksp->its, dp, &ksp->reason, ksp->cnvP));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
 
-  PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
-  if (!needs_z && !cg->identity) {
-    PetscCall(TCCGPrecondition(ksp, cg));
-    cg->known = PETSC_FALSE;
-  }
+  if (!needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
   if (cg->known) PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -292,7 +285,7 @@ static PetscErrorCode TCCGNext(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *fai
 /* The steps of iteration i+1 */
 static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
-  const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE, z_is_r = cg->identity; /* whatever is kept: z has been made */
   PetscBool       ends_with_z;
 
   PetscFunctionBegin;
@@ -306,7 +299,7 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
     PetscCall(TCCGPrecondition(ksp, cg));
     ksp->its = its;
   }
-  PetscCall(TCCGDirection(ksp, cg, first));
+  PetscCall(TCCGDirection(ksp, cg, first, z_is_r));
   PetscCall(TCCGCurvature(ksp, cg, first));
   if (ends_with_z && !cg->diagonal.d) PetscCall(TCCGUpdate(ksp, cg));
   PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, TCCGNormOfType(ksp->normtype)));

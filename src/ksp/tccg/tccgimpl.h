@@ -14,8 +14,7 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   }
 
   Mat           A;
-  PetscBool     identity; /* the preconditioner is none */
-  PetscBool     z_is_r;   /* of the coming iteration: z has no place of its own */
+  PetscBool     identity; /* z is r */
   KSPTCDiagonal diagonal; /* where z makes the norm, or the solve is resident: then part of the step that ends an iteration */
   PetscBool     known;    /* s.beta is z.r of the coming iteration: the host has read it */
   PetscReal     obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */

@@ -43,7 +43,8 @@ static PetscErrorCode MatAIJTCCompare(Mat A, Mat_AIJTC *tc, Vec x, Vec y, Vec z,
   if (y) PetscCall(VecGetArrayRead(y, &ya));
   for (PetscInt k = 0; k < m && d->row < 0; k++) {
     const PetscReal bound = tc->settings.check_rtol * (anorm * xnorm + (ya ? PetscAbsScalar(ya[k]) : 0.0));
-    const bool      same  = PetscIsInfOrNanScalar(ra[k]) || PetscIsInfOrNanScalar(za[k]) ? PetscIsInfOrNanScalar(ra[k]) && PetscIsInfOrNanScalar(za[k]) : PetscAbsScalar(za[k] - ra[k]) <= bound || PetscIsInfOrNanReal(bound);
+    const bool      lost = PetscIsInfOrNanScalar(ra[k]), close = lost || PetscAbsScalar(za[k] - ra[k]) <= bound || PetscIsInfOrNanReal(bound);
+    const bool      same = lost == (bool)PetscIsInfOrNanScalar(za[k]) && close;
 
     if (!same) *d = {k, PetscRealPart(za[k]), PetscRealPart(ra[k]), bound};
   }
