@@ -5,17 +5,37 @@ source "$root/scripts/build.bash"
 export PETSCTC_TEST_TIMEOUT=600 # unoptimised, and several processes to a core
 export PETSCTC_TEST_SHORT=1     # fewer parameters of layouts in unit tests, for the same reason
 
+# quietly LOG COMMAND...: what COMMAND prints goes to LOG; where it fails it is shown, without the lines of progress
+quietly() {
+  local log=$1 status=0
+  shift
+  "$@" >"$log" 2>&1 || status=$?
+  [ $status -eq 0 ] || grep -v '^\[[0-9]*/[0-9]*\] ' "$log" || true
+  return $status
+}
+
 # build_variant VARIANT PRESET [options of CMake]: VARIANT of setup.sh, PRESET of CMake
 build_variant() {
   local variant=$1 preset=$2
   shift 2
   set_up --variant "$variant"
-  build "$preset" -DPETSCTC_OTHER_PETSCS=OFF "$@"
+  mkdir -p "$root/build-$preset"
+  quietly "$root/build-$preset/build.log" build "$preset" -DPETSCTC_OTHER_PETSCS=OFF "$@"
 }
+
+# run_unit PROGRAM: a line of result; where it fails, all that it said but the skipped tests
+run_unit() {
+  local status=0
+  "$1" --gtest_brief=1 >"$1.log" 2>&1 || status=$?
+  echo "$(basename "$1"): exit $status, $(grep -c ': Skipped$' "$1.log") skipped, $(grep -m 1 ' ran\. (' "$1.log" || echo 'and no summary')"
+  [ $status -eq 0 ] || sed '/: Skipped$/{N;d}' "$1.log"
+  return $status
+}
+export -f run_unit
 
 # run_units PRESET: two programs at a time. A process a program, not a test: starting one takes longer than most of the tests
 run_units() {
-  find "$root/build-$1/bin" -name 'unit_*' ! -name '*.log' | sort | xargs -P 2 -I {} bash -c '"$1" --gtest_brief=1 >"$1.log" 2>&1; status=$?; cat "$1.log"; exit $status' run {}
+  find "$root/build-$1/bin" -name 'unit_*' ! -name '*.log' | sort | xargs -P 2 -I {} bash -c 'run_unit "$1"' run {}
 }
 
 # run_variant PRESET: what is worth repeating there; scripts that load the library into other programs are not
