@@ -376,13 +376,15 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
 
 static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
 {
-  const KSP_TCCG *cg = (KSP_TCCG *)tc;
+  const KSP_TCCG *cg      = (KSP_TCCG *)tc;
+  const char     *watched = NULL;
 
   PetscFunctionBegin;
-  (void)ksp;
+  if (ksp->normtype == KSP_NORM_NATURAL && ksp->chknorm > 0) PetscCall(KSPTCReplayLegal(ksp, &watched)); /* KSPCG makes z and beta twice then, before and behind the monitors */
   if (cg->single_reduction) *why = "single reduction was requested";
   else if (cg->radius != 0.0) *why = "a trust-region radius is set";
   else if (cg->obj_min < 0.0) *why = "an objective target is set";
+  else if (watched) *why = "the natural norm is watched with -ksp_check_norm_iteration";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -472,7 +474,7 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    residual histories and iteration counts are the same up to rounding. Any matrix and any preconditioner will do.
 
    A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with single reduction, a trust-region radius or an
-   objective target, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
+   objective target, with `-ksp_check_norm_iteration`, the natural norm and monitors or a test of the user's, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
 
    The flops logged are those of `KSPCG`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
    application of the matrix and of the preconditioner may have run and been logged.

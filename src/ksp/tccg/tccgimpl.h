@@ -14,7 +14,7 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   }
 
   Mat           A;
-  PetscBool     identity; /* z is r */
+  PetscBool     identity; /* the preconditioner is none, and not applied: z is r */
   KSPTCDiagonal diagonal; /* where z makes the norm, or the solve is resident: then part of the step that ends an iteration */
   PetscBool     known;    /* s.beta is z.r of the coming iteration: the host has read it */
   PetscReal     obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
