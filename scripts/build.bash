@@ -28,17 +28,22 @@ set_up() {
   export PETSC_DIR PETSC_ARCH
 }
 
+# quietly LOG COMMAND...: what COMMAND prints goes to LOG, in a folder made for it; where it fails it is shown, without the lines of ninja's progress
+quietly() {
+  local log=$1 status=0
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 || status=$?
+  [ $status -eq 0 ] || grep -v '^\[[0-9]*/[0-9]*\] ' "$log" >&2 || true
+  return $status
+}
+
 # build PRESET [cmake options]: configures and builds in build-PRESET
 build() {
-  local preset=$1 build=$root/build-$1 log
+  local preset=$1 build=$root/build-$1
   shift
-  log=$build/configure.log
-  mkdir -p "$build"
   echo "==> Configuring in $build"
-  (cd "$root" && cmake --preset "$preset" -DPETSC_DIR="$PETSC_DIR" -DPETSC_ARCH="$PETSC_ARCH" "$@") >"$log" 2>&1 || {
-    cat "$log" >&2
-    return 1
-  }
+  quietly "$build/configure.log" env -C "$root" cmake --preset "$preset" -DPETSC_DIR="$PETSC_DIR" -DPETSC_ARCH="$PETSC_ARCH" "$@" || return
   echo "==> Building"
   cmake --build "$build"
 }

@@ -5,21 +5,11 @@ source "$root/scripts/build.bash"
 export PETSCTC_TEST_TIMEOUT=600 # unoptimised, and several processes to a core
 export PETSCTC_TEST_SHORT=1     # fewer parameters of layouts in unit tests, for the same reason
 
-# quietly LOG COMMAND...: what COMMAND prints goes to LOG; where it fails it is shown, without the lines of progress
-quietly() {
-  local log=$1 status=0
-  shift
-  "$@" >"$log" 2>&1 || status=$?
-  [ $status -eq 0 ] || grep -v '^\[[0-9]*/[0-9]*\] ' "$log" || true
-  return $status
-}
-
 # build_variant VARIANT PRESET [options of CMake]: VARIANT of setup.sh, PRESET of CMake
 build_variant() {
   local variant=$1 preset=$2
   shift 2
   set_up --variant "$variant"
-  mkdir -p "$root/build-$preset"
   quietly "$root/build-$preset/build.log" build "$preset" -DPETSCTC_OTHER_PETSCS=OFF "$@"
 }
 
