@@ -1,5 +1,4 @@
 /* The main program of every unit test: GoogleTest inside PetscInitialize / PetscFinalize */
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <petscsys.h>
 
@@ -14,17 +13,6 @@ extern "C" __attribute__((visibility("default"))) const char *__asan_default_opt
   return "detect_leaks=1:intercept_tls_get_addr=0";
 }
 #endif
-
-/* Before PETSc starts */
-PetscErrorCode SetEnvironment()
-{
-  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0); /* one process, which never spawns: Open MPI need not start a daemon for it, which takes longer than most tests */
-#if defined(__SANITIZE_ADDRESS__)
-  return PetscOptionsSetValue(NULL, "-malloc_debug", "false"); /* a debugging PETSc's list of allocations would hold what is lost */
-#else
-  return PETSC_SUCCESS;
-#endif
-}
 
 /* What MPI allocates at its start and end and keeps is no leak of ours */
 template <class Call>
@@ -41,7 +29,9 @@ int main(int argc, char **argv)
   ::testing::InitGoogleTest(&argc, argv); /* takes its own arguments, the rest is PETSc's */
   if (::testing::GTEST_FLAG(list_tests)) return RUN_ALL_TESTS();
 
-  if (WithoutLeakCheck(SetEnvironment) != PETSC_SUCCESS) return 1;
+#if defined(__SANITIZE_ADDRESS__)
+  if (WithoutLeakCheck([] { return PetscOptionsSetValue(NULL, "-malloc_debug", "false"); }) != PETSC_SUCCESS) return 1; /* a debugging PETSc's list of allocations would hold what is lost */
+#endif
   if (WithoutLeakCheck([&] { return PetscInitialize(&argc, &argv, NULL, NULL); }) != PETSC_SUCCESS) return 1;
   const int failed = RUN_ALL_TESTS();
   if (WithoutLeakCheck([] { return PetscFinalize(); }) != PETSC_SUCCESS) return 1;
