@@ -1,7 +1,7 @@
 /*
    Method
      z = A x for large grids of planes whose slices are constants and offsets, so that reading x is nearly all of the work. A block has the same 2048 rows of many planes, one after the other, with x in
-     shared memory: the window of its rows, and WINDOW_HALO numbers on either side, of three planes. The rows of a plane gather from its own window and from those of the planes before and behind. So x
+     shared memory: the window of its rows, and HALO numbers on either side, of three planes. The rows of a plane gather from its own window and from those of the planes before and behind. So x
      crosses from L2 once a plane and block, instead of once for each offset that finds nothing in L1.
 
      The warps of a block go through the planes each on its own. A window comes as one bulk copy, whose end an mbarrier tells; the warp that is the last to be done with a window sends for the one that takes
@@ -18,7 +18,7 @@
      j = -1 .. deep, is at place (j + 1) mod WINDOWS of the ring. Shared memory: sums of RowDots, the ring, a slice for each warp, the ring's barriers and counts.
 
    Memory traffic
-     8 bytes a row of z, 8 (1 + 2 WINDOW_HALO / 2048) (planes + 2) / planes of x from L2, of which 8 from memory; slots and masks. 7-point 256^3: 306 MB from memory, 71 us at 4.3 TB/s; 134 + 183 + 34 MB from
+     8 bytes a row of z, 8 (1 + 2 HALO / 2048) (planes + 2) / planes of x from L2, of which 8 from memory; slots and masks. 7-point 256^3: 306 MB from memory, 71 us at 4.3 TB/s; 134 + 183 + 34 MB from
      L2, 64 us at 5.5 TB/s; 7 reads of shared memory a row, 32 us.
 
    References
@@ -36,11 +36,15 @@ constexpr int SWEEP_PLANES = 32; /* of a block at most: not more than a mask has
 constexpr int SWEEP_GROUPS = 4;  /* row groups of a slice */
 constexpr int SLICE_ROWS   = AIJTC_LANES * SWEEP_GROUPS;
 constexpr int SWEEP_ROWS   = SWEEP_WARPS * SLICE_ROWS; /* of a block in a plane */
-constexpr int WINDOW_HALO  = 288;                      /* lines of a grid up to that */
-constexpr int WINDOW       = SWEEP_ROWS + 2 * WINDOW_HALO;
 constexpr int WINDOWS      = 3;
 constexpr int SWEEP_UNROLL = 4;  /* slots under way */
 constexpr int SWEEP_SLOTS  = 27; /* of a slice at most: one to a lane, and those of all warps fit in shared memory */
+
+/* Numbers on either side of a block's rows in a window: not shorter than a line of the grid. Known to the compiler: as an argument of the kernel it cost 5 to 10 % */
+constexpr int NARROW_HALO = 288, WIDE_HALO = 640;
+
+template <int HALO>
+constexpr int WINDOW = SWEEP_ROWS + 2 * HALO;
 
 constexpr PetscCount SWEEP_PATTERN = 256; /* bytes of a slice in the mean: 10 slots with masks */
 constexpr PetscInt   FEWEST_PLANES = 4;   /* with fewer of them little of x is in the window before */
@@ -58,7 +62,8 @@ struct RingState {
   int      released[WINDOWS]; /* warps that are done with a window of this place, all windows together */
 };
 
-constexpr int SWEEP_SHARED = WINDOWS * WINDOW * (int)sizeof(PetscScalar) + SWEEP_WARPS * SWEEP_SLOTS * (int)sizeof(SweptSlot) + (int)sizeof(RingState);
+template <int HALO>
+constexpr int SWEEP_SHARED = WINDOWS *WINDOW<HALO> *(int)sizeof(PetscScalar) + SWEEP_WARPS *SWEEP_SLOTS *(int)sizeof(SweptSlot) + (int)sizeof(RingState);
 
 /* Which slices a block takes: of each plane those from SWEEP_WARPS (its number modulo `groups`) on */
 struct SweepOrder {
@@ -103,10 +108,11 @@ __device__ __forceinline__ void AwaitPhase(uint64_t *, unsigned) { }
 __device__ __forceinline__ void CopyBulk(PetscScalar *, const PetscScalar *, unsigned, uint64_t *) { }
 #endif
 
+template <int HALO>
 class SweepWindows {
 public:
   __device__ __forceinline__ SweepWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, RingState *state, const PetscScalar *x) :
-    ring_(ring), state_(state), x_(x), n_(order.n), zero_(SLICE_ROWS * first - WINDOW_HALO), apart_(SLICE_ROWS * order.plane), deep_((int)order.deep)
+    ring_(ring), state_(state), x_(x), n_(order.n), zero_(SLICE_ROWS * first - HALO), apart_(SLICE_ROWS * order.plane), deep_((int)order.deep)
   {
   }
 
@@ -153,9 +159,9 @@ public:
   __device__ __forceinline__ int find(int k, int base) const
   {
     const int d  = side(base);
-    const int at = SLICE_ROWS * (int)(threadIdx.x / AIJTC_LANES) + WINDOW_HALO + base - d * apart_;
+    const int at = SLICE_ROWS * (int)(threadIdx.x / AIJTC_LANES) + HALO + base - d * apart_;
 
-    return at >= 0 && at <= WINDOW - SLICE_ROWS ? WINDOW * ((k + d + 1) % WINDOWS) + at : -1;
+    return at >= 0 && at <= WINDOW<HALO> - SLICE_ROWS ? WINDOW<HALO> * ((k + d + 1) % WINDOWS) + at : -1;
   }
 
 private:
@@ -163,10 +169,10 @@ private:
   __device__ __forceinline__ void request(int j) const
   {
     const PetscCount   column = (PetscCount)zero_ + (PetscCount)j * apart_, left = n_ - column;
-    const int          begin = column < 0 ? (int)min(-column, (PetscCount)WINDOW) : 0, end = left < WINDOW ? (int)max(left, (PetscCount)begin) : WINDOW;
+    const int          begin = column < 0 ? (int)min(-column, (PetscCount)WINDOW<HALO>) : 0, end = left < WINDOW<HALO> ? (int)max(left, (PetscCount)begin) : WINDOW<HALO>;
     const bool         bulk = ((size_t)x_ & 15) == 0;
     const int          odd = bulk ? end & 1 : end - begin, lane = (int)threadIdx.x % AIJTC_LANES; /* what no bulk copy takes */
-    PetscScalar *const to = ring_ + WINDOW * ((j + 1) % WINDOWS);
+    PetscScalar *const to = ring_ + WINDOW<HALO> * ((j + 1) % WINDOWS);
 
     if (j > deep_) return;
     __syncwarp(); /* behind what lane 0 has waited for */
@@ -220,7 +226,8 @@ struct SweptSlice {
 };
 
 /* By a warp: its slots to shared memory, for plane k, if the slice can be swept */
-__device__ __forceinline__ SweptSlice StoreSlots(const SweepHeader &s, SweptSlot mine, int k, int lane, const SweepWindows &windows, SweptSlot *slots)
+template <int HALO>
+__device__ __forceinline__ SweptSlice StoreSlots(const SweepHeader &s, SweptSlot mine, int k, int lane, const SweepWindows<HALO> &windows, SweptSlot *slots)
 {
   const bool     exists = lane < s.slots;
   const int      side   = windows.side(mine.at);
@@ -249,7 +256,8 @@ __device__ __forceinline__ void AddSlots(int begin, int end, const SweptSlot *sl
 }
 
 /* The sums of a slice in plane k, in the order of its slots; to be called for others too, which have no slots, for the sake of the windows */
-__device__ __forceinline__ void SweepSlice(const SweptSlice &slice, int k, int lane, const SweepWindows &windows, const SweptSlot *slots, const PetscScalar *ring, RowSums<SWEEP_GROUPS> &sums)
+template <int HALO>
+__device__ __forceinline__ void SweepSlice(const SweptSlice &slice, int k, int lane, const SweepWindows<HALO> &windows, const SweptSlot *slots, const PetscScalar *ring, RowSums<SWEEP_GROUPS> &sums)
 {
   const unsigned mine  = 1u << lane;
   const int      ahead = max(slice.behind, slice.ahead);
@@ -298,6 +306,7 @@ __device__ __noinline__ void RowsOfSlices(const LayoutView &A, unsigned others, 
   }
 }
 
+template <int HALO>
 __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   SweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
@@ -307,9 +316,9 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   const PetscInt                in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
   const PetscInt                first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
   PetscScalar *const            ring     = sums + (w.w ? 2 * AIJTC_LANES * SWEEP_WARPS : 0);
-  SweptSlot *const              slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW) + SWEEP_SLOTS * warp; /* of this warp */
-  RingState *const              state    = reinterpret_cast<RingState *>(reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW) + SWEEP_SLOTS * SWEEP_WARPS);
-  const SweepWindows            windows(order, first - warp, ring, state, x);
+  SweptSlot *const              slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * warp; /* of this warp */
+  RingState *const              state    = reinterpret_cast<RingState *>(reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * SWEEP_WARPS);
+  const SweepWindows<HALO>      windows(order, first - warp, ring, state, x);
   const auto                    slice  = [&](int k) { return first + k * order.plane; };
   const auto                    exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
   const auto                    load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
@@ -347,31 +356,48 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   dots.finish();
 }
 
-/* Bytes of shared memory of a block */
-size_t SweepBytes(bool dots)
+/* The kernel for one halo */
+struct SweepShape {
+  decltype(&SweepKernel<NARROW_HALO>) kernel;
+  int                                 halo, shared;
+  int                                *blocks; /* that a multiprocessor holds, -1: not known yet */
+
+  /* Bytes of shared memory of a block */
+  size_t bytes(bool dots) const { return shared + (dots ? 2 * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS : 0); }
+};
+
+template <int HALO>
+SweepShape ShapeOf()
 {
-  return SWEEP_SHARED + (dots ? 2 * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS : 0);
+  static int blocks = -1;
+
+  return {SweepKernel<HALO>, HALO, SWEEP_SHARED<HALO>, &blocks};
+}
+
+/* With the narrowest halo that holds the lines; those that no halo holds get the widest, too */
+SweepShape ShapeFor(const AIJTCLayout &A)
+{
+  return A.line <= NARROW_HALO ? ShapeOf<NARROW_HALO>() : ShapeOf<WIDE_HALO>();
 }
 
 /* Is the kernel that would run one for bulk copies? */
-bool SweepIsBuilt()
+bool SweepIsBuilt(const SweepShape &shape)
 {
   cudaFuncAttributes attributes;
 
-  return !cudaFuncGetAttributes(&attributes, SweepKernel) && attributes.ptxVersion >= 90;
+  return !cudaFuncGetAttributes(&attributes, shape.kernel) && attributes.ptxVersion >= 90;
 }
 
 /* And does a multiprocessor hold SWEEP_BLOCKS blocks? With one alone nothing computes while it waits. cudaFuncSetAttribute() is then done, too */
-bool DeviceSweeps()
+bool DeviceSweeps(const SweepShape &shape)
 {
-  static int blocks = -1; /* that a multiprocessor holds */
-
-  if (blocks < 0) {
-    blocks = 0;
-    if (SweepIsBuilt() && !cudaFuncSetAttribute(SweepKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)SweepBytes(true))) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, SweepKernel, AIJTC_LANES * SWEEP_WARPS, SweepBytes(true));
+  if (*shape.blocks < 0) {
+    *shape.blocks = 0;
+    if (SweepIsBuilt(shape) && !cudaFuncSetAttribute(shape.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.bytes(true)))
+      (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(shape.blocks, shape.kernel, AIJTC_LANES * SWEEP_WARPS, shape.bytes(true));
     (void)cudaGetLastError(); /* a device with less shared memory is no error */
   }
-  return blocks >= SWEEP_BLOCKS;
+  return *shape.blocks >= SWEEP_BLOCKS;
 }
 
 /* Can the planes be swept, and is it worth it? Not with lines longer than what windows have on either side; with many offsets L1 has most of x, and stride is not the distance of planes. Not with several rows of a node, whose constant slots have a value for each */
@@ -382,8 +408,8 @@ bool SweepOf(const AIJTCLayout &A, SweepOrder *order)
   order->plane = (A.stride + SLICE_ROWS / 2) / SLICE_ROWS;
   order->n     = A.n;
   if (!A.common || A.params.bs != 1 || A.params.rrows != SWEEP_GROUPS || A.nconsecutive != A.nslices[AIJTC_ROWS] || order->begin || A.nvalue >= A.nnz) return false;
-  if (A.line > WINDOW_HALO || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
-  if (!DeviceSweeps()) return false;
+  if (A.line > ShapeFor(A).halo || order->plane < SWEEP_WARPS || order->end < 4 * MULTIPROCESSORS * SWEEP_BLOCKS * SWEEP_WARPS || A.npattern > SWEEP_PATTERN * order->end) return false;
+  if (!DeviceSweeps(ShapeFor(A))) return false;
 
   const PetscInt planes = (order->end - 1) / order->plane + 1;
   if (planes < FEWEST_PLANES) return false;
@@ -411,10 +437,11 @@ unsigned AIJTCSweepBlocks(const AIJTCLayout &A)
 
 PetscErrorCode AIJTCLayoutMultSwept_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  SweepOrder order;
+  const SweepShape shape = ShapeFor(*layout);
+  SweepOrder       order;
 
   PetscFunctionBegin;
   PetscCheck(SweepOf(*layout, &order), PETSC_COMM_SELF, PETSC_ERR_PLIB, "A layout that is not swept");
-  PetscCall(LaunchOverlapping(SweepKernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, SweepBytes(dots.w != nullptr), stream, AIJTCLayoutView(*layout), order, layout->m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(shape.kernel, BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, shape.bytes(dots.w != nullptr), stream, AIJTCLayoutView(*layout), order, layout->m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
