@@ -236,10 +236,10 @@ inline Csr Banded(PetscInt m, PetscInt n, const std::vector<PetscInt> &offsets)
   return A;
 }
 
-/* As the rows of a grid of planes of 20,040, with lines of 288: columns at the very edges of windows, and some beyond. Every 1000th row has values of its own; all are integers */
-inline Csr SweptPlanes(PetscInt m, PetscInt n)
+/* As the rows of a grid of planes of 20,040, with lines as long as the halo of a swept window (288, 640): columns at the very edges of windows, and some beyond. Every 1000th row has values of its own; all are integers */
+inline Csr SweptPlanes(PetscInt m, PetscInt n, PetscInt line = 288)
 {
-  Csr A = Banded(m, n, {-20040, -19752, -288, -1, 0, 288, 20040});
+  Csr A = Banded(m, n, {-20040, line - 20040, -line, -1, 0, line, 20040});
 
   for (PetscInt r = 0; r < m; r++) {
     for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) A.a[k] = r % 1000 == 0 ? (PetscScalar)(r / 1000 % 5) : (r == A.j[k] ? 7.0 : (A.j[k] > r ? -1.0 : 2.0));

@@ -445,15 +445,15 @@ TEST_P(Spmv, PlanesOneAfterTheOther)
 /* Slices that are swept and others: not constant, or with a slot in no window. An odd number of columns, and fewer than rows; x on 8 bytes only; added to a vector */
 TEST_P(Spmv, PlanesSwept)
 {
-  for (PetscInt n : {2200101, 2190002}) {
-    const Csr    A = SweptPlanes(2200101, n);
+  for (const auto &[n, line] : {std::pair<PetscInt, PetscInt>{2200101, 288}, {2190002, 288}, {2190003, 640}}) {
+    const Csr    A = SweptPlanes(2200101, n, line);
     Vector       x, sum;
     const Vector expected = ExactProduct(A, &x);
     Product      product(GetParam(), A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
 
     product.layout.common = PETSC_TRUE;
     ASSERT_EQ(product.layout.stride, 20040);
-    ASSERT_EQ(product.layout.line, 288);
+    ASSERT_EQ(product.layout.line, line);
     EXPECT_EQ(product.Mult(x), expected);
     EXPECT_EQ(product.MultMisaligned(x), expected);
     for (PetscScalar z : expected) sum.push_back(3.0 * z);
