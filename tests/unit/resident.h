@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <petsctc/private/ksptcresident.h>
+#include <petsctc/private/ksptcstreamed.h>
 #include "layouts.h"
 
 /* Reductions of norms that leave some digits to compare */
@@ -213,11 +213,32 @@ inline Vector Product(Vector a, const Vector &b)
   return a;
 }
 
+/* The matrix of a solve: its resident form */
+template <class Method>
+class HeldMatrix {
+public:
+  HeldMatrix(bool cuda, const Csr &A) : form_(cuda, A, Method::vectors(false), Method::chip(cuda)) { EXPECT_TRUE(form_.fits); }
+  const KSPTCForm *get() const { return &form_.form; }
+
+private:
+  OwnedForm form_;
+};
+
+/* Its layout, with one, two or four rows to a lane */
+class StreamedMatrix {
+public:
+  StreamedMatrix(bool cuda, const Csr &A) : layout_(cuda ? Made::OnDevice : Made::OnHost, A, {PETSC_INT_MAX, PETSC_INT_MAX, 1024, 1 << A.i[A.m] % 3, 1, 1, AIJTC_COMPRESS_BOTH, 64, 0}) { EXPECT_TRUE(KSPTCStreams(&layout_.layout)); }
+  const AIJTCLayout *get() const { return &layout_.layout; }
+
+private:
+  OwnedLayout layout_;
+};
+
 /* A solve's vectors, scalars and records. A method has
 
      Steps, Work, Scalars, Vectors                  its types
-     vectors(scaled)                                of a block
-     chip(), create(), run(), steps()               of a backend
+     Matrix                                         HeldMatrix, with the method's vectors(scaled) of a block and chip() of a backend, or StreamedMatrix
+     create(), run(), steps()                       of a backend
      residual(b, d, side)                           the first one
      work(b, d, side)                               what the other vectors are at first
      bind(x, r, d, work, side)                      the vectors of a call
@@ -230,18 +251,11 @@ public:
 
   Solve(Backend backend, const System &system, Jacobi side) : Solve(backend, system, side, RightSide(system.A)) { }
   Solve(Backend backend, const System &system, Jacobi side, const Vector &b) :
-    cuda_(backend != Backend::Host),
-    form_(cuda_, system.A, Method::vectors(false), Method::chip(cuda_)),
-    n_(system.A.m),
-    b_(b),
-    diagonal_(cuda_, Diagonal(system.A)),
-    x_(cuda_, Vector(n_, 0.0)),
-    r_(cuda_, Method::residual(b_, Diagonal(system.A), side))
+    cuda_(backend != Backend::Host), matrix_(cuda_, system.A), n_(system.A.m), b_(b), diagonal_(cuda_, Diagonal(system.A)), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, Diagonal(system.A), side))
   {
     std::vector<PetscScalar *> work;
     PetscBool                  can = PETSC_FALSE;
 
-    EXPECT_TRUE(form_.fits);
     for (const Vector &v : Method::work(b_, Diagonal(system.A), side)) {
       others_.emplace_back(new Array<PetscScalar>(cuda_, v));
       work.push_back(*others_.back());
@@ -251,7 +265,7 @@ public:
     work_.tensor = (PetscBool)(backend == Backend::Tensor);
     EXPECT_EQ(steps()->reset(&work_, nullptr), PETSC_SUCCESS);
     EXPECT_EQ(Method::start(steps(), n_, vectors_, &work_), PETSC_SUCCESS);
-    EXPECT_EQ(Method::create(cuda_, &form_.form, (PetscBool)(side != Jacobi::None), &resident_, &can), PETSC_SUCCESS);
+    EXPECT_EQ(Method::create(cuda_, matrix_.get(), (PetscBool)(side != Jacobi::None), &resident_, &can), PETSC_SUCCESS);
     EXPECT_TRUE(can);
     chunk_.test    = {PETSCTC_NORM_RR, 0.0, std::numeric_limits<PetscReal>::infinity()};
     chunk_.records = work_.records;
@@ -272,7 +286,7 @@ public:
     chunk_.first = first;
     chunk_.last  = last;
     for (PetscInt it = first + 1; it <= last; it++) work_.records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
-    ASSERT_EQ(Method::run(cuda_, &form_.form, &chunk_, &vectors_, &work_, &resident_, &refused), PETSC_SUCCESS);
+    ASSERT_EQ(Method::run(cuda_, matrix_.get(), &chunk_, &vectors_, &work_, &resident_, &refused), PETSC_SUCCESS);
     ASSERT_FALSE(refused);
     (void)Current(); /* waits */
     ASSERT_EQ(KSPTCResidentCheck(&resident_), PETSC_SUCCESS);
@@ -325,7 +339,7 @@ private:
   }
 
   bool                                             cuda_;
-  OwnedForm                                        form_;
+  typename Method::Matrix                          matrix_;
   PetscInt                                         n_;
   Vector                                           b_;
   Array<PetscScalar>                               diagonal_, x_, r_;

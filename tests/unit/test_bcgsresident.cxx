@@ -9,6 +9,7 @@ struct BCGS {
   using Work    = TCBCGSWork;
   using Scalars = TCBCGSScalars;
   using Vectors = TCBCGSVectors;
+  using Matrix  = HeldMatrix<BCGS>;
 
   static constexpr bool        symmetric = false;
   static constexpr PetscTCNorm norm      = PETSCTC_NORM_RR;

@@ -1,4 +1,4 @@
-/* Iterations of conjugate gradients in one call: chunks change no bit, results are those of the method in long double, a solve stops where its test says */
+/* Iterations of conjugate gradients in one call, the matrix on the chip or read from its layout: chunks change no bit, results are those of the method in long double, a solve stops where its test says */
 #include <petsctc/private/tccgresident.h>
 #include "resident.h"
 
@@ -9,6 +9,7 @@ struct CG {
   using Work    = TCCGWork;
   using Scalars = TCCGScalars;
   using Vectors = TCCGVectors;
+  using Matrix  = HeldMatrix<CG>;
 
   static constexpr bool        symmetric = true;
   static constexpr PetscTCNorm norm      = PETSCTC_NORM_ZZ;
@@ -70,6 +71,25 @@ struct CG {
   }
 };
 
+struct StreamedCG : CG {
+  using Matrix = StreamedMatrix;
+
+  static PetscErrorCode create(PETSC_UNUSED bool cuda, const AIJTCLayout *layout, PetscBool, KSPTCResidentWork *work, PetscBool *can)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCCGStreamedCreate_CUDA(layout, work, can);
+#endif
+    return TCCGStreamedCreate_Host(layout, work, can);
+  }
+  static PetscErrorCode run(PETSC_UNUSED bool cuda, const AIJTCLayout *layout, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCCGStreamed_CUDA(layout, chunk, v, steps, work, refused, nullptr);
+#endif
+    return TCCGStreamed_Host(layout, chunk, v, steps, work, refused, nullptr);
+  }
+};
+
 /* Conjugate gradients as they are in the books, in long double: a_k, z.r and r.r after iteration k + 1 */
 struct Reference {
   std::vector<long double> a, zr, rr;
@@ -104,39 +124,15 @@ struct Reference {
   }
 };
 
-class CGResident : public ::testing::TestWithParam<Backend> {
-protected:
-  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor); }
-};
-
-TEST_P(CGResident, ChunksChangeNoBit)
-{
-  ExpectChunksChangeNoBit<CG>(GetParam());
-}
-
-TEST_P(CGResident, RunsAreAlike)
-{
-  ExpectRunsAlike<CG>(GetParam());
-}
-
-TEST_P(CGResident, StopsWhereTheTestSays)
-{
-  ExpectStopsWhereTheTestSays<CG>(GetParam(), 10);
-}
-
-TEST_P(CGResident, TestsBeginLate)
-{
-  ExpectTestsBeginLate<CG>(GetParam());
-}
-
 /* Rounding errors grow with the iterations and with the residual's decrease: eight iterations of matrices of small condition leave all but the last digits. Where the residual is nothing but errors,
    comparison ends */
-TEST_P(CGResident, IteratesAreThoseOfTheMethod)
+template <class Method>
+void ExpectIteratesOfTheMethod(Backend backend)
 {
   constexpr int its = 8;
 
-  ForAll<CG>([this](const System &system, Jacobi side) {
-    Solve<CG>       computed(GetParam(), system, side);
+  ForAll<Method>([backend](const System &system, Jacobi side) {
+    Solve<Method>   computed(backend, system, side);
     const Reference expected(system.A, computed.B(), Diagonal(system.A), side != Jacobi::None, its);
     const double    start = computed.Current().zz;
 
@@ -156,7 +152,8 @@ TEST_P(CGResident, IteratesAreThoseOfTheMethod)
 }
 
 /* p.Ap that changes its sign, as an indefinite matrix has it here in the second iteration at the latest, or is NaN: x and r are what they were after the iteration before */
-TEST_P(CGResident, StopsWithin)
+template <class Method>
+void ExpectStopsWithin(Backend backend)
 {
   System indefinite = Systems(true)[0], nan = Systems(true)[0];
 
@@ -165,8 +162,8 @@ TEST_P(CGResident, StopsWithin)
   for (PetscInt r = 0; r < indefinite.A.m; r++) indefinite.A.a[r] = r % 2 ? -1.0 : 3.0;
   nan.A.a[1000] = NAN;
   for (const System *system : {&indefinite, &nan}) {
-    Solve<CG> within(GetParam(), *system, Jacobi::None), before(GetParam(), *system, Jacobi::None);
-    PetscInt  its = 0;
+    Solve<Method> within(backend, *system, Jacobi::None), before(backend, *system, Jacobi::None);
+    PetscInt      its = 0;
 
     ASSERT_NO_FATAL_FAILURE(within.Run(0, 10));
     while (within.Record(its + 1).stop == PETSCTC_STOP_NONE && its < 10) its++;
@@ -179,5 +176,74 @@ TEST_P(CGResident, StopsWithin)
   }
 }
 
+class CGTest : public ::testing::TestWithParam<Backend> {
+protected:
+  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor); }
+};
+
+class CGResident : public CGTest { };
+class CGStreamed : public CGTest { };
+
+TEST_P(CGResident, ChunksChangeNoBit)
+{
+  ExpectChunksChangeNoBit<CG>(GetParam());
+}
+
+TEST_P(CGStreamed, ChunksChangeNoBit)
+{
+  ExpectChunksChangeNoBit<StreamedCG>(GetParam());
+}
+
+TEST_P(CGResident, RunsAreAlike)
+{
+  ExpectRunsAlike<CG>(GetParam());
+}
+
+TEST_P(CGStreamed, RunsAreAlike)
+{
+  ExpectRunsAlike<StreamedCG>(GetParam());
+}
+
+TEST_P(CGResident, StopsWhereTheTestSays)
+{
+  ExpectStopsWhereTheTestSays<CG>(GetParam(), 10);
+}
+
+TEST_P(CGStreamed, StopsWhereTheTestSays)
+{
+  ExpectStopsWhereTheTestSays<StreamedCG>(GetParam(), 10);
+}
+
+TEST_P(CGResident, TestsBeginLate)
+{
+  ExpectTestsBeginLate<CG>(GetParam());
+}
+
+TEST_P(CGStreamed, TestsBeginLate)
+{
+  ExpectTestsBeginLate<StreamedCG>(GetParam());
+}
+
+TEST_P(CGResident, IteratesAreThoseOfTheMethod)
+{
+  ExpectIteratesOfTheMethod<CG>(GetParam());
+}
+
+TEST_P(CGStreamed, IteratesAreThoseOfTheMethod)
+{
+  ExpectIteratesOfTheMethod<StreamedCG>(GetParam());
+}
+
+TEST_P(CGResident, StopsWithin)
+{
+  ExpectStopsWithin<CG>(GetParam());
+}
+
+TEST_P(CGStreamed, StopsWithin)
+{
+  ExpectStopsWithin<StreamedCG>(GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, CGStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 } // namespace

@@ -117,6 +117,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
 /* layoutlife.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCUpdateLayout(Mat, const MatAIJTCClass *, Mat_AIJTC *);
+PETSC_INTERN PetscErrorCode MatAIJTCGetLayout(Mat, const AIJTCLayout **);
 PETSC_INTERN PetscErrorCode MatAIJTCTooLarge(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatAIJTCGetNonzeros(Mat, PetscCount *);
 PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, PetscInt, PetscBool, PetscInt, AIJTCParams *);

@@ -7,7 +7,7 @@
 #include <petsc/private/kspimpl.h>
 #include <petsctc.h>
 #include <petsctc/private/kspsteps.h>
-#include <petsctc/private/ksptcresident.h>
+#include <petsctc/private/ksptcstreamed.h>
 
 /* Where the vectors of a solve live, hence which table of steps computes it */
 typedef enum {
@@ -22,15 +22,18 @@ typedef struct _n_KSPTC *KSPTC;
 typedef struct {
   PetscErrorCode (*chip)(KSPTCChip *);
   PetscErrorCode (*create)(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can);
+  PetscErrorCode (*create_streamed)(const AIJTCLayout *, KSPTCResidentWork *, PetscBool *can); /* NULL: it has none that streams */
 } KSPTCResidentKernel;
 
 typedef enum {
   KSPTC_RESIDENT_FALSE,
   KSPTC_RESIDENT_TRUE,
-  KSPTC_RESIDENT_DECIDE
+  KSPTC_RESIDENT_DECIDE,
+  KSPTC_RESIDENT_FORM,  /* the matrix on the chip, or not at all */
+  KSPTC_RESIDENT_LAYOUT /* read from its layout, or not at all */
 } KSPTCResidentChoice;
 
-/* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it */
+/* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it or for a layout */
 typedef struct {
   const KSPTCResidentKernel *kernel;     /* [KSPTC_BACKENDS] */
   KSPTCVectors               vectors;    /* of a block, at least */
@@ -42,11 +45,15 @@ typedef struct {
   PetscObjectId              id;
   PetscObjectState           nonzerostate, state;
   PetscBool                  fits;
-  KSPTCForm                  form; /* nothing unless it fits */
-  PetscBool                  made; /* the work has been made, for .. */
+  KSPTCForm                  form;   /* nothing unless it fits */
+  const AIJTCLayout         *layout; /* of the solve under way, NULL if the matrix is in the form */
+  PetscCount                 nnz;    /* of the matrix */
+  PetscBool                  made;   /* the work has been made, for .. */
   PetscBool                  scaled;
+  PetscInt                   streamed[2]; /* .. slices of a layout, and rows of a lane, or 0 */
   PetscBool                  can;
-  KSPTCResidentWork          work; /* nothing unless the device can */
+  PetscBool                  cannot_hold[2]; /* there was no work for the form, with a preconditioner or without: not to be tried again beside a layout */
+  KSPTCResidentWork          work;           /* nothing unless the device can */
 } KSPTCResident;
 
 /* The first member of what a method carries */

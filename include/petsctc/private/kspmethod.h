@@ -134,7 +134,7 @@ static inline PetscErrorCode KSPTCResidentIterate(KSP ksp, M *m, PetscInt i, Pet
   PetscCall(KSPTCAwaitMark(m, i + 1, marked));
   PetscCall(KSPTCResidentCheck(&m->resident.work));
   petsctc_counts.mult += products;
-  flops = flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.form.nnz - m->n);
+  flops = flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.nnz - m->n);
   if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
   else PetscCall(PetscLogFlops(flops));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -25,10 +25,9 @@ constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
 
 static_assert(KSPTC_WARPS <= KSPTC_LANES, "one warp folds the sums of all");
 
-/* What a kernel is told */
+/* What a kernel is told, but for the matrix */
 template <class Scalars, class Vectors>
-struct KSPTCProblem {
-  KSPTCForm           A;
+struct KSPTCCall {
   Vectors             v;
   Scalars            *scalars;
   KSPTCChunk<Scalars> chunk;
@@ -38,6 +37,11 @@ struct KSPTCProblem {
   uint64_t           *tag;
   PetscTCLateBlock   *late;
   unsigned long long  bound;
+};
+
+template <class Scalars, class Vectors>
+struct KSPTCProblem : KSPTCCall<Scalars, Vectors> {
+  KSPTCForm A;
 };
 
 /* A block's share of the matrix, and room for vectors of its rows and ghosts, in shared memory */
@@ -197,36 +201,57 @@ __device__ __forceinline__ void KSPTCRecord(const Problem &P, PetscInt it, const
 template <class Problem>
 __device__ __forceinline__ void KSPTCStoreRecords(const Problem &P, PetscInt it)
 {
-  for (PetscInt k = P.chunk.first + 1 + threadIdx.x; k <= it; k += KSPTC_THREADS) P.chunk.records[k % PETSCTC_RECORDS] = P.records[k % PETSCTC_RECORDS];
+  for (PetscInt k = P.chunk.first + 1 + threadIdx.x; k <= it; k += blockDim.x) P.chunk.records[k % PETSCTC_RECORDS] = P.records[k % PETSCTC_RECORDS];
 }
 
 /* ---- the host's side. kernels[]: all those of a method that may be launched with some form, or work */
 
 /* The least that the device offers to one of them */
 PETSC_INTERN PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip);
-/* rows: vectors of the rows that a block holds; numbers: published of a row; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
-PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, int rows, int numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
+/* A cooperative launch: bytes of a block */
+typedef struct {
+  unsigned blocks, threads;
+  size_t   shared;
+} KSPTCGrid;
+
+static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, int rows)
+{
+  return {(unsigned)form->blocks, KSPTC_THREADS, form->shared[rows]};
+}
+
+/* numbers: published by all rows; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
+PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* refused: the device did not launch the kernel, and nothing has changed */
-PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int rows, void *problem, PetscBool *refused, cudaStream_t stream);
+PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream);
+
+template <class Scalars, class Vectors, class Steps>
+static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, KSPTCCall<Scalars, Vectors> *call)
+{
+  PetscFunctionBegin;
+  PetscCheck(work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space must be that of the device");
+  PetscCheck(chunk->last - chunk->first <= PETSCTC_RECORDS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " iterations in a call, of which only %d can leave records", chunk->last - chunk->first, (int)PETSCTC_RECORDS);
+  call->v         = *v;
+  call->scalars   = steps->s;
+  call->chunk     = *chunk;
+  call->published = work->published;
+  call->records   = (Scalars *)work->records;
+  call->sums      = work->sums;
+  call->tag       = work->tag;
+  call->late      = work->late;
+  call->bound     = (unsigned long long)(1e9 * work->patience);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 template <class Scalars, class Vectors, class Steps>
 static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, int rows, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
 {
+  const KSPTCGrid                grid    = KSPTCGridOf(form, rows);
   KSPTCProblem<Scalars, Vectors> problem = {};
 
   PetscFunctionBegin;
-  PetscCheck(form->cuda && work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Form and work space must be those of the device");
-  PetscCheck(chunk->last - chunk->first <= PETSCTC_RECORDS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " iterations in a call, of which only %d can leave records", chunk->last - chunk->first, (int)PETSCTC_RECORDS);
-  problem.A         = *form;
-  problem.v         = *v;
-  problem.scalars   = steps->s;
-  problem.chunk     = *chunk;
-  problem.published = work->published;
-  problem.records   = (Scalars *)work->records;
-  problem.sums      = work->sums;
-  problem.tag       = work->tag;
-  problem.late      = work->late;
-  problem.bound     = (unsigned long long)(1e9 * work->patience);
-  PetscCall(KSPTCResidentLaunch(kernel, form, rows, &problem, refused, stream));
+  PetscCheck(form->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The form must be that of the device");
+  PetscCall((KSPTCFillCall<Scalars, Vectors>(chunk, v, steps, work, &problem)));
+  problem.A = *form;
+  PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -13,6 +13,7 @@
             as soon as a barrier behind the fetches is over.
    Order    Of other memory nothing is said but this: what is written after the barrier is computed from the sums, and so comes after what they were computed from was read: a value that decides a branch, or
             that shared memory holds, has been read. The memory model would ask for a release and an acquire; the machine has the value before it goes on.
+            order() is the barrier for all memory: a fence behind the block's writes and one before its reads.
    Errors   Who waits longer than the bound says so and gives up: an error for the host, not a GPU that hangs. The others then give up too, for want of the block's next record.
    Layout   record[((tag % 2) * K + k) * B + block], K the most sums of a barrier, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
    Memory   16 K bytes a block written, by each block read, in L2: 132 blocks, K = 3: 6 kB written, 836 kB read in a look of all blocks
@@ -149,6 +150,25 @@ public:
     return __syncthreads_and(well);
   }
 
+  /* The barrier without sums. What any thread has written before it, to whatever memory, is there for all threads behind it. False: as above */
+  __device__ __forceinline__ bool order(int iteration)
+  {
+    bool well = true;
+
+    ++tag_;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      const double none[1] = {0.0};
+      double       number[turns];
+
+      if (threadIdx.x == 0) __threadfence(); /* behind what the block's threads have written, by way of their barrier */
+      leave<1>(none);
+      well = fetch(0, number, iteration);
+      __threadfence(); /* and empties L1 */
+    }
+    return __syncthreads_and(well);
+  }
+
 private:
   __device__ PetscTCTagged *at(int k) const
   {
@@ -165,16 +185,22 @@ private:
     }
   }
 
+  /* By a warp: sum k of the blocks lane, lane + 32, .. */
+  __device__ __forceinline__ bool fetch(int k, double sum[], int iteration) const
+  {
+    const int lane = threadIdx.x % 32;
+
+    return PetscTCFetchAll<turns>(
+      at(k), [&](int n) { return lane + 32 * n < (int)gridDim.x ? lane + 32 * n : -1; }, sum, tag_, patience_, iteration);
+  }
+
   /* By a warp: sum k over the blocks, in all lanes */
   template <class Reduce>
   __device__ __forceinline__ bool collect(int k, double &total, int iteration) const
   {
-    const int lane = threadIdx.x % 32;
-    double    sum[turns];
+    double sum[turns];
 
-    if (!PetscTCFetchAll<turns>(
-          at(k), [&](int n) { return lane + 32 * n < (int)gridDim.x ? lane + 32 * n : -1; }, sum, tag_, patience_, iteration))
-      return false;
+    if (!fetch(k, sum, iteration)) return false;
     total = sum[0];
 #pragma unroll
     for (int n = 1; n < turns; ++n) total += sum[n];

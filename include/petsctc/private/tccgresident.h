@@ -3,7 +3,7 @@
 */
 #pragma once
 
-#include <petsctc/private/ksptcresident.h>
+#include <petsctc/private/ksptcstreamed.h>
 
 typedef struct {
   PetscScalar       *x, *r, *p;
@@ -28,3 +28,10 @@ PETSC_INTERN PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, Petsc
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
+
+/* The same with the matrix read from its layout (ksptcstreamed.h). can: as above, and the layout is of that kind */
+PETSC_INTERN PetscErrorCode TCCGStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
+
+PETSC_INTERN PetscErrorCode TCCGStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode TCCGStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -117,7 +117,7 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
   if (tc->last_call) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call\n", tc->last_call));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s\n", tc->last_call, tc->resident.layout ? ", the matrix read from its layout" : ""));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (tc->last_why_not_call) PetscCall(PetscViewerASCIIPrintf(viewer, "  not resident (last: %s)\n", tc->last_why_not_call));

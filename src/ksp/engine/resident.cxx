@@ -21,7 +21,6 @@ static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], 
 {
   PetscBool  null = PETSC_FALSE, plain;
   PetscCount nnz;
-  Mat_AIJTC *aijtc;
 
   PetscFunctionBegin;
   PetscCall(KSPTCHasNullSpace(A, &null));
@@ -32,9 +31,8 @@ static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], 
   else if (MatAIJTCClassOf(A)->cuda != (PetscBool)(tc->backend == KSPTC_CUDA)) *why = "matrix and vectors live in different memory";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetNonzeros(A, &nnz));
-  PetscCall(MatAIJTCGetData(A, &aijtc));
+  tc->resident.nnz = nnz;
   if (!nnz) *why = "the matrix has no nonzeros";
-  else if (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr) *why = "the matrix keeps no CSR arrays on the device";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,7 +126,8 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A)
     PetscCall(MatAIJTCWithCSR(A, KSPTCFillForm, tc));
   } else {
     PetscCall(KSPTCResidentRelease(tc));
-    state->backend = tc->backend;
+    state->backend        = tc->backend;
+    state->cannot_hold[0] = state->cannot_hold[1] = PETSC_FALSE;
     PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, tc));
   }
   state->address      = A;
@@ -138,16 +137,84 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is the work there for this? streamed: what it is for, 0 for a form */
+static PetscBool KSPTCHasWork(const KSPTCResident *state, PetscBool scaled, const PetscInt streamed[2])
+{
+  return (PetscBool)(state->made && state->scaled == scaled && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
+}
+
+/* The work for the layout, if there is one, or else for the form */
 static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled)
 {
-  KSPTCResident *state = &tc->resident;
+  KSPTCResident             *state       = &tc->resident;
+  const KSPTCResidentKernel *kernel      = &state->kernel[tc->backend];
+  const AIJTCLayout         *layout      = state->layout;
+  const PetscInt             streamed[2] = {layout ? layout->nslices[AIJTC_ROWS] : 0, layout ? layout->params.rrows : 0};
 
   PetscFunctionBegin;
-  if (state->made && state->scaled == scaled && !(state->work.late && state->work.late->late)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (KSPTCHasWork(state, scaled, streamed)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentReleaseWork(state));
-  PetscCall((*state->kernel[tc->backend].create)(&state->form, scaled, &state->work, &state->can));
-  state->made   = PETSC_TRUE;
-  state->scaled = scaled;
+  state->backend = tc->backend;
+  if (layout) PetscCall((*kernel->create_streamed)(layout, &state->work, &state->can));
+  else PetscCall((*kernel->create)(&state->form, scaled, &state->work, &state->can));
+  state->made        = PETSC_TRUE;
+  state->scaled      = scaled;
+  state->streamed[0] = streamed[0];
+  state->streamed[1] = streamed[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The matrix on the chip, if *why stays NULL */
+static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const char **why)
+{
+  KSPTCResident *state = &tc->resident;
+  Mat_AIJTC     *aijtc;
+
+  PetscFunctionBegin;
+  state->layout = NULL;
+  PetscCall(MatAIJTCGetData(A, &aijtc));
+  if (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr) *why = "the matrix keeps no CSR arrays on the device";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCUpdateForm(tc, A));
+  if (!state->fits) *why = "the matrix does not fit on the chip, or its form into device memory";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->cannot_hold[identity]) PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
+  if (!state->can) state->cannot_hold[identity] = PETSC_TRUE;
+  if (state->cannot_hold[identity]) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The matrix read from its layout, if *why stays NULL */
+static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, const char **why)
+{
+  KSPTCResident     *state = &tc->resident;
+  const AIJTCLayout *layout;
+
+  PetscFunctionBegin;
+  if (state->backend != tc->backend) PetscCall(KSPTCResidentRelease(tc));
+  PetscCall(MatAIJTCGetLayout(A, &layout));
+  if (!KSPTCStreams(layout)) *why = "the layout has tiles, long rows or lists of columns";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  state->layout = layout;
+  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
+  if (!state->can) *why = "the vectors do not fit on the chip, or the device does not run the cooperative kernel";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, const char **why)
+{
+  const KSPTCResidentChoice choice       = tc->resident.choice;
+  const PetscBool           streams      = (PetscBool)(tc->resident.kernel[tc->backend].create_streamed && choice != KSPTC_RESIDENT_FORM);
+  const char               *not_streamed = NULL;
+
+  PetscFunctionBegin;
+  if (choice != KSPTC_RESIDENT_LAYOUT) {
+    PetscCall(KSPTCHoldMatrix(tc, A, identity, why));
+    if (!*why || !streams) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (streams) PetscCall(KSPTCStreamMatrix(tc, A, identity, &not_streamed));
+  else not_streamed = "the method does not read the matrix from its layout";
+  if (!not_streamed || choice == KSPTC_RESIDENT_LAYOUT) *why = not_streamed;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -166,11 +233,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateForm(tc, A));
-  if (!tc->resident.fits) *why = "the matrix does not fit on the chip, or its form into device memory";
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
-  if (!tc->resident.can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
+  PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (identity) PetscCall(VecDestroy(&D->d));
   if (!identity && unapplied) PetscCall(KSP_PCApply(ksp, v[1], unapplied));
@@ -198,19 +261,21 @@ PetscErrorCode KSPTCResidentRefused(KSPTC tc)
 
 PetscErrorCode KSPTCResidentSetFromOptions(KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
-  static const char *const choices[] = {"false", "true", "decide"};
+  static const char *const choices[] = {"false", "true", "decide", "form", "layout"};
   char                     name[64], value[16];
-  PetscBool                set, decide, on;
+  PetscBool                set, same = PETSC_FALSE, on;
 
   PetscFunctionBegin;
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_resident", tc->name));
-  PetscCall(PetscOptionsString(name, "Run many iterations in one call, matrix and vectors on the chip, where that is legal and they fit: true, false or decide", tc->page, choices[tc->resident.choice], value, sizeof(value), &set));
+  PetscCall(PetscOptionsString(name, "Run many iterations in one call, vectors on the chip, where that is legal and they fit: true, false or decide; form or layout: only if the matrix is on the chip, or read from its layout", tc->page,
+                               choices[tc->resident.choice], value, sizeof(value), &set));
   if (!set) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscStrcasecmp(value, "decide", &decide));
-  if (decide) tc->resident.choice = KSPTC_RESIDENT_DECIDE;
-  else {
-    PetscCall(PetscOptionsStringToBool(value, &on));
-    tc->resident.choice = on ? KSPTC_RESIDENT_TRUE : KSPTC_RESIDENT_FALSE;
+  for (int k = KSPTC_RESIDENT_DECIDE; k <= KSPTC_RESIDENT_LAYOUT && !same; k++) {
+    PetscCall(PetscStrcasecmp(value, choices[k], &same));
+    if (same) tc->resident.choice = (KSPTCResidentChoice)k;
   }
+  if (same) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscOptionsStringToBool(value, &on));
+  tc->resident.choice = on ? KSPTC_RESIDENT_TRUE : KSPTC_RESIDENT_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

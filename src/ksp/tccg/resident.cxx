@@ -5,17 +5,33 @@
 #include "tccgimpl.h"
 
 const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host, TCCGResidentCreate_Host},
+  {KSPTCChipGet_Host, TCCGResidentCreate_Host, TCCGStreamedCreate_Host},
 #if PETSCTC_HAVE_CUDA
-  {TCCGChipGet_CUDA,  TCCGResidentCreate_CUDA}
+  {TCCGChipGet_CUDA,  TCCGResidentCreate_CUDA, TCCGStreamedCreate_CUDA}
 #endif
 };
+
+static PetscErrorCode TCCGCall(KSP_TCCG *cg, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, PetscBool *refused)
+{
+  KSPTCResident *state = &cg->resident;
+
+  PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
+  if (cg->backend == KSPTC_CUDA) {
+    if (state->layout) PetscCall(TCCGStreamed_CUDA(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+    else PetscCall(TCCGResident_CUDA(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  if (state->layout) PetscCall(TCCGStreamed_Host(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+  else PetscCall(TCCGResident_Host(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
   const PetscInt          scaled = cg->identity ? 0 : 1;
   const Vec               all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
-  KSPTCResident          *state   = &cg->resident;
   PetscScalar            *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
   PetscBool               refused = PETSC_FALSE;
   KSPTCChunk<TCCGScalars> chunk;
@@ -25,11 +41,7 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCStepBegin(cg, scaled, 4, v, a));
   const TCCGVectors vectors = {array[1], array[2], array[3], scaled ? array[4] : array[2], array[0], array[4]};
 
-#if PETSCTC_HAVE_CUDA
-  if (cg->backend == KSPTC_CUDA) PetscCall(TCCGResident_CUDA(&state->form, &chunk, &vectors, cg->w, &state->work, &refused, cg->stream));
-  else
-#endif
-    PetscCall(TCCGResident_Host(&state->form, &chunk, &vectors, cg->w, &state->work, &refused, cg->stream));
+  PetscCall(TCCGCall(cg, &chunk, &vectors, &refused));
   PetscCall(KSPTCStepEnd(cg, scaled, 4, v, a, 0.0));
   PetscCall(KSPTCResidentBegun(cg, chunk.last, refused));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -222,3 +222,19 @@ PetscErrorCode MatAIJTCUpdateLayout(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc
   tc->state        = state;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* The layout of a sequential MATAIJTC as it is now: until the matrix changes */
+PetscErrorCode MatAIJTCGetLayout(Mat A, const AIJTCLayout **layout)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  Mat_AIJTC           *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetData(A, &tc));
+  PetscCall(MatAIJTCUpdateLayout(A, c, tc));
+#if PETSCTC_HAVE_CUDA
+  if (c->cuda) PetscCall(MatAIJTCReleaseCSR(A, c, tc));
+#endif
+  *layout = &tc->layout;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

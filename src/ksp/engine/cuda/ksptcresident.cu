@@ -6,7 +6,7 @@
 namespace
 {
 /* A kernel may ask for all that a block can have: others may use it with another form. can: so many blocks run at once with so many bytes */
-PetscErrorCode Prepare(const void *kernel, int blocks, size_t bytes, PetscBool *can)
+PetscErrorCode Prepare(const void *kernel, const KSPTCGrid &grid, PetscBool *can)
 {
   cudaFuncAttributes attributes;
   int                device, multiprocessors, most, resident = 0;
@@ -16,18 +16,18 @@ PetscErrorCode Prepare(const void *kernel, int blocks, size_t bytes, PetscBool *
   PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
-  *can = (PetscBool)(attributes.sharedSizeBytes + bytes <= (size_t)most);
+  *can = (PetscBool)(attributes.sharedSizeBytes + grid.shared <= (size_t)most);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)attributes.sharedSizeBytes));
-  PetscCallCUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, KSPTC_THREADS, bytes));
-  *can = (PetscBool)(resident * multiprocessors >= blocks);
+  PetscCallCUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)grid.threads, grid.shared));
+  *can = (PetscBool)((unsigned)(resident * multiprocessors) >= grid.blocks);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* What a device without room for all blocks at once says, as one that other processes share may */
-PetscErrorCode Launch(const void *kernel, unsigned blocks, size_t shared, void *arguments[], PetscBool *refused, cudaStream_t stream)
+PetscErrorCode Launch(const void *kernel, const KSPTCGrid &grid, void *arguments[], PetscBool *refused, cudaStream_t stream)
 {
-  const cudaError_t cerr = cudaLaunchCooperativeKernel(kernel, dim3(blocks), dim3(KSPTC_THREADS), arguments, shared, stream);
+  const cudaError_t cerr = cudaLaunchCooperativeKernel(kernel, dim3(grid.blocks), dim3(grid.threads), arguments, grid.shared, stream);
 
   PetscFunctionBegin;
   *refused = (PetscBool)(cerr == cudaErrorCooperativeLaunchTooLarge || cerr == cudaErrorNotSupported || cerr == cudaErrorLaunchOutOfResources);
@@ -39,7 +39,7 @@ PetscErrorCode Launch(const void *kernel, unsigned blocks, size_t shared, void *
 /* room: false where there is none. What has been allocated is for a destroy */
 PetscErrorCode Allocate(size_t published, size_t records, size_t sums, KSPTCResidentWork *work, PetscBool *room)
 {
-  cudaError_t cerr = cudaMalloc((void **)&work->published, published);
+  cudaError_t cerr = published ? cudaMalloc((void **)&work->published, published) : cudaSuccess;
 
   PetscFunctionBegin;
   if (!cerr) cerr = cudaMalloc((void **)&work->sums, sums);
@@ -54,7 +54,7 @@ PetscErrorCode Allocate(size_t published, size_t records, size_t sums, KSPTCResi
   PetscCallCUDA(cerr);
   *work->late = {};
   /* Tags begin with 1 */
-  PetscCallCUDA(cudaMemset(work->published, 0, published));
+  if (published) PetscCallCUDA(cudaMemset(work->published, 0, published));
   PetscCallCUDA(cudaMemset(work->sums, 0, sums));
   PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
   PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the stream of the solve may be one that does not wait for this one */
@@ -82,17 +82,17 @@ PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, int rows, int numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
   *work = {};
   for (int k = 0; k < count; k++) {
-    PetscCall(Prepare(kernels[k], form->blocks, form->shared[rows], can));
+    PetscCall(Prepare(kernels[k], *grid, can));
     if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   }
   work->cuda     = PETSC_TRUE;
   work->patience = 10.0;
-  PetscCall(Allocate(numbers * (size_t)form->m * sizeof(*work->published), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
+  PetscCall(Allocate((size_t)numbers * sizeof(*work->published), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
   if (!*can) PetscCall(KSPTCResidentDestroy_CUDA(work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -111,11 +111,11 @@ PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCForm *form, int rows, void *problem, PetscBool *refused, cudaStream_t stream)
+PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream)
 {
   void *arguments[] = {problem};
 
   PetscFunctionBegin;
-  PetscCall(Launch(kernel, (unsigned)form->blocks, form->shared[rows], arguments, refused, stream));
+  PetscCall(Launch(kernel, *grid, arguments, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

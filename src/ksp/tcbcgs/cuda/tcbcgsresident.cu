@@ -26,8 +26,10 @@ PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
 
 PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
+  const KSPTCGrid grid = KSPTCGridOf(form, TCBCGSVectorsOfBlock(scaled).rows);
+
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), scaled ? 4 : 2, form, TCBCGSVectorsOfBlock(scaled).rows, 2, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), scaled ? 4 : 2, &grid, 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

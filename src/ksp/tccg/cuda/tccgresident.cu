@@ -25,8 +25,10 @@ PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 
 PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
+  const KSPTCGrid grid = KSPTCGridOf(form, TCCGVectorsOfBlock(scaled).rows);
+
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled), 2, form, TCCGVectorsOfBlock(scaled).rows, 1, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled), 2, &grid, form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -16,11 +16,6 @@ static inline bool AIJTCHasPieces(const AIJTCLayout &A)
   return A.nslices[AIJTC_LONG] > A.nlong;
 }
 
-static inline LayoutView AIJTCLayoutView(const AIJTCLayout &A)
-{
-  return {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs, A.params.gather, A.list_start, A.list};
-}
-
 /* One launch for all slices: where there are both kinds, and rrows = rtile = 1 */
 static inline bool AIJTCIsMixed(const AIJTCLayout &A)
 {

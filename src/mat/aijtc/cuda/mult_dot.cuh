@@ -15,7 +15,7 @@
 */
 #pragma once
 
-#include "slots.cuh"
+#include <petsctc/private/aijtcslots.cuh>
 #include <petsctc/private/aijtclayout.h>
 #include <petsctc/private/arrival.cuh>
 

@@ -9,7 +9,7 @@
      include/petsctc/private/aijtclayout.h. Dynamic shared memory: the sums of dot products (mult_dot.cuh), then x.
 
    Memory traffic
-     Slices as in slots.cuh, but for their slots' heads, with 2 bytes of delta an entry; 4 bytes a column of a list; a sector of 32 bytes of x for each, from L2, less where columns are neighbours; per row 4 bytes of rid and 8 of z (8 more for y).
+     Slices as in aijtcslots.cuh, but for their slots' heads, with 2 bytes of delta an entry; 4 bytes a column of a list; a sector of 32 bytes of x for each, from L2, less where columns are neighbours; per row 4 bytes of rid and 8 of z (8 more for y).
      A million nodes of a tetrahedral mesh, 15 a row, numbered at random, 5.9 columns a row: 208 MB, 48 us at 4.3 TB/s, and 190 MB of x from L2. Without lists 480 MB of x.
 
    References

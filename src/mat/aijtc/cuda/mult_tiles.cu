@@ -7,7 +7,7 @@
      `partial` and LongSumsKernel, launched behind all others, adds the pieces of each row: lane l those of number l, l + 32, .., then the lanes. No atomics.
 
    Memory traffic
-     See slots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, R = 4, no compression: 86 MB of entries + 7 MB of slots and masks + 21 MB = 114 MB,
+     See aijtcslots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, R = 4, no compression: 86 MB of entries + 7 MB of slots and masks + 21 MB = 114 MB,
      27 us at 4.3 TB/s.
 
    References

@@ -30,7 +30,7 @@
 */
 #pragma once
 
-#include "slots.cuh"
+#include <petsctc/private/aijtcslots.cuh>
 
 /* X and Z of one group of columns */
 template <int K>

@@ -17,7 +17,7 @@
 */
 #pragma once
 
-#include "slots.cuh"
+#include <petsctc/private/aijtcslots.cuh>
 #include <petsctc/private/mma_f64.cuh>
 
 class TensorSums {

@@ -35,6 +35,11 @@ struct LayoutView {
   const PetscInt    *list_start, *list;
 };
 
+static inline LayoutView AIJTCLayoutView(const AIJTCLayout &A)
+{
+  return {A.slice, A.pattern, A.value, A.dict, A.rid, A.params.bs, A.params.gather, A.list_start, A.list};
+}
+
 /* A slice, the same in all lanes */
 struct SliceView {
   const AIJTCSlot   *slot;

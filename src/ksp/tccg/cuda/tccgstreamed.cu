@@ -1,0 +1,253 @@
+/*
+   Method
+     Iterations of conjugate gradients in one cooperative kernel that reads the matrix from its layout (ksptcstreamed.cuh). An iteration has three barriers:
+
+       direct   x <- x + a p, of the iteration before; p <- z + b p                                    barrier that orders memory: p is there
+       multiply w <- A p; p.w                                                                          barrier with a sum
+       update   r <- r - a w; r.r, z.r, z.z; test of the norm, record                                  barrier with three sums, one if z is r
+
+     x follows one phase behind, because p is read there anyway: the end of a call brings it up to date. z is not kept: B is a diagonal.
+
+   Layout
+     Shared memory of a block: x, r, w of its rows. p is in device memory, and the diagonal.
+
+   Memory traffic
+     An iteration: the matrix; p gathered, read and written by its own row; the diagonal twice. Everything else stays where it is.
+
+   References
+     M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
+     Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
+*/
+#include <petsctc/private/ksptcstreamed.cuh>
+#include <petsctc/private/tccgresident.h>
+#include <petsctc/private/tccgsteps.h>
+
+namespace
+{
+constexpr int VECTORS = 3; /* in shared memory */
+constexpr int SUMS    = 3; /* of an iteration's second reduction, with a preconditioner */
+
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
+using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
+
+template <int R>
+struct Share : KSPTCStreamedShare<R> {
+  double *x, *r, *w;
+
+  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P.A, P.m, P.slices), x(memory), r(x + P.numbers), w(r + P.numbers) { }
+};
+
+__device__ __forceinline__ double Scale(const Problem &P, int row)
+{
+  return P.v.diagonal ? __ldg(P.v.diagonal + row) : 1.0;
+}
+
+template <int R>
+__device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
+{
+  own.forRows([&](int at, const int(&row)[R]) {
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      if (row[k] < 0) continue;
+      own.x[at + KSPTC_LANES * k] = P.v.x[row[k]];
+      own.r[at + KSPTC_LANES * k] = P.v.r[row[k]];
+    }
+  });
+}
+
+/* a: of the iteration that x has not followed yet, 0 if there is none */
+template <int R>
+__device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, double a)
+{
+  own.forRows([&](int at, const int(&row)[R]) {
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      if (row[k] < 0) continue;
+      const double x = own.x[at + KSPTC_LANES * k], r = own.r[at + KSPTC_LANES * k];
+
+      P.v.x[row[k]] = a == 0.0 ? x : fma(a, P.v.p[row[k]], x);
+      P.v.r[row[k]] = r;
+      if (P.v.diagonal) P.v.z[row[k]] = r * Scale(P, row[k]);
+    }
+  });
+}
+
+/* first: of the solve, whose p may hold anything */
+template <int R>
+__device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bool first, double a, double b)
+{
+  own.forRows([&](int at, const int(&row)[R]) {
+    double p[R], scale[R];
+
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      p[k]     = !first && row[k] >= 0 ? P.v.p[row[k]] : 0.0;
+      scale[k] = row[k] >= 0 ? Scale(P, row[k]) : 0.0;
+    }
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      if (row[k] < 0) continue;
+      double *const x = own.x + at + KSPTC_LANES * k;
+
+      if (a != 0.0) *x = fma(a, p[k], *x);
+      P.v.p[row[k]] = KSPTCCombine(own.r[at + KSPTC_LANES * k] * scale[k], p[k], b);
+    }
+  });
+}
+
+/* w: returns this thread's share of p.w */
+template <int R>
+__device__ __forceinline__ double Multiply(const Problem &P, const Share<R> &own)
+{
+  double pw = 0.0;
+
+  own.forProducts(P.v.p, [&](int at, const int(&row)[R], const double(&w)[R]) {
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      if (row[k] < 0) continue;
+      own.w[at + KSPTC_LANES * k] = w[k];
+      pw                          = fma(P.v.p[row[k]], w[k], pw);
+    }
+  });
+  return pw;
+}
+
+/* r: adds r.r, z.r, z.z to sum[] */
+template <int R>
+__device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, double a, double sum[])
+{
+  own.forRows([&](int at, const int(&row)[R]) {
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      if (row[k] < 0) continue;
+      const double r = fma(-a, own.w[at + KSPTC_LANES * k], own.r[at + KSPTC_LANES * k]), z = r * Scale(P, row[k]);
+
+      own.r[at + KSPTC_LANES * k] = r;
+      sum[0]                      = fma(r, r, sum[0]);
+      sum[1]                      = fma(z, r, sum[1]);
+      sum[2]                      = fma(z, z, sum[2]);
+    }
+  });
+}
+
+/* What follows is done by one thread of every block, with sums of the same bits */
+
+__device__ __noinline__ void Begin(TCCGScalars &s, bool first)
+{
+  if (first) TCCGDirection<true>{}.begin(s);
+  else TCCGDirection<false>{}.begin(s);
+}
+
+__device__ __noinline__ void Curve(TCCGScalars &s, bool first, double pw)
+{
+  TCCGCurvature step = {};
+
+  step.first = first;
+  step.end(s, &pw);
+}
+
+/* Sums, test and record of iteration `it` */
+__device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
+{
+  TCCGScalars      left; /* nobody's: the record is the scalars as they are then */
+  TCCGUpdateScaled scaled = {};
+  TCCGUpdate       plain  = {};
+
+  scaled.test = plain.test = KSPTCTestAt(P.chunk, it);
+  scaled.record = plain.record = &left;
+  plain.identity               = true;
+  if (P.v.diagonal) scaled.end(s, sum);
+  else plain.end(s, sum);
+  KSPTCRecord(P, it, s);
+}
+
+template <int R>
+__global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(const __grid_constant__ Problem P)
+{
+  union Sums
+  {
+    KSPTCStreamedSums<1>    one;
+    KSPTCStreamedSums<SUMS> many;
+  };
+  extern __shared__ __align__(16) double memory[];
+  __shared__ Sums                        shared;
+  __shared__ KSPTCTold                   told; /* b, or a */
+  __shared__ TCCGScalars                 s;
+  const Share<R>                         own(P, memory);
+  const uint64_t                         tag = *P.tag;
+  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  PetscInt                               it = P.chunk.first;
+  double                                 a  = 0.0; /* of the iteration that x has not followed yet */
+  bool                                   alive;
+
+  if (threadIdx.x == 0) s = *P.scalars;
+  __syncthreads();
+  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  Load(P, own);
+  if (threadIdx.x == 0) {
+    Begin(s, it == 0);
+    told.tell(s.stop, s.b);
+  }
+  alive            = barrier.order((int)it); /* all have the scalars and the tag */
+  const bool began = told.stop == 0.0;
+
+  while (alive && told.stop == 0.0 && it < P.chunk.last) {
+    double sum[SUMS] = {};
+
+    Direct(P, own, it == 0, a, told.one);
+    a     = 0.0;
+    alive = barrier.order((int)it + 1);
+    if (!alive) break;
+    sum[0] = Multiply(P, own);
+    alive  = KSPTCStreamedSum(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
+      if (threadIdx.x) return;
+      Curve(s, it == 0, total[0]);
+      told.tell(s.stop, s.a);
+    });
+    if (!alive || told.stop != 0.0) break;
+    a      = told.one;
+    sum[0] = 0.0;
+    Update(P, own, a, sum);
+    ++it;
+    const auto derive = [&](const double total[]) {
+      if (threadIdx.x) return;
+      End(P, s, it, total);
+      if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
+      told.tell(s.stop, s.b);
+    };
+    alive = P.v.diagonal ? KSPTCStreamedSum(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum(P, barrier, sum, shared.one, it, derive);
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (!alive) return;
+  if (began) Store(P, own, a);
+  if (blockIdx.x != 0) return;
+  KSPTCStoreRecords(P, it);
+  if (threadIdx.x == 0) *P.scalars = s;
+}
+
+const void *KernelOf(const AIJTCLayout *layout)
+{
+  return layout->params.rrows == 4 ? (const void *)StreamedKernel<4> : (layout->params.rrows == 2 ? (const void *)StreamedKernel<2> : (const void *)StreamedKernel<1>);
+}
+} // namespace
+
+PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
+{
+  const KSPTCGrid   grid     = KSPTCGridOf(KSPTCDealSlices(layout, VECTORS));
+  const void *const kernel[] = {KernelOf(layout)};
+  KSPTCChip         chip;
+
+  PetscFunctionBegin;
+  *work = {};
+  PetscCall(KSPTCChipOfKernels(kernel, 1, &chip));
+  *can = (PetscBool)(KSPTCStreams(layout) && chip.blocks >= (int)grid.blocks);
+  if (*can) PetscCall(KSPTCResidentWorkCreate(kernel, 1, &grid, 0, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TCCGStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCStreamedRun(KernelOf(layout), layout, VECTORS, chunk, v, steps, work, refused, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
