@@ -23,57 +23,119 @@ template <class Scalars, class Vectors>
 struct KSPTCStreamedProblem : KSPTCCall<Scalars, Vectors> {
   LayoutView A;
   PetscInt   m, slices;
-  int        numbers; /* of a block at most: elements of a vector in shared memory */
-  bool       tensor;  /* sums fold on the Tensor Core */
+  KSPTCDeal  deal;
+  bool       tensor; /* sums fold on the Tensor Core */
 };
 
 /* A block's share of the slices. R: rows of a lane in a slice */
 template <int R>
 class KSPTCStreamedShare {
 public:
-  __device__ __forceinline__ KSPTCStreamedShare(const LayoutView &A, PetscInt m, PetscInt slices) :
-    A_(A), m_(m), first_((PetscInt)((PetscCount)slices * blockIdx.x / gridDim.x)), slices_((PetscInt)((PetscCount)slices * (blockIdx.x + 1) / gridDim.x) - first_)
+  template <class Problem>
+  __device__ __forceinline__ KSPTCStreamedShare(const Problem &P, double *memory) :
+    vector(memory),
+    A_(P.A),
+    m_(P.m),
+    most_(P.deal.slots),
+    first_((PetscInt)((PetscCount)P.slices * blockIdx.x / gridDim.x)),
+    slices_((PetscInt)((PetscCount)P.slices * (blockIdx.x + 1) / gridDim.x) - first_),
+    slot_((KSPTCKeptSlot<R> *)(memory + P.deal.numbers * P.deal.vectors)),
+    slice_((KSPTCKeptSlice *)(slot_ + P.deal.slots * P.deal.slices))
   {
+  }
+
+  /* Before all else; a warp keeps its own slices */
+  __device__ __forceinline__ void keep() const
+  {
+    const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES;
+
+#pragma unroll 1
+    for (int k = warp; k < slices_; k += KSPTC_STREAMED_WARPS) {
+      const SliceView s    = LoadSlice<R>(A_, first_ + k, A_.bs);
+      const bool      kept = (s.form & AIJTC_FORM_CONST) && !(s.form >> AIJTC_FORM_DELTA & 3) && !(s.form & AIJTC_FORM_RID) && s.slots <= most_;
+
+      if (lane == 0) slice_[k] = {s.row, (int16_t)(kept ? s.slots : -1), (int16_t)(s.form & AIJTC_FORM_RID ? 1 : 0)};
+      for (int t = lane; kept && t < s.slots; t += KSPTC_LANES) keepSlot(s, t, slot_[most_ * k + t]);
+    }
+    __syncwarp();
   }
 
   /* Calls at(number of the first, rows) for the R rows of this thread in each of its slices, -1: no row; their numbers are KSPTC_LANES apart */
   template <class At>
   __device__ __forceinline__ void forRows(At at) const
   {
-    forSlices([&](const SliceView &, int number, const int(&row)[R]) { at(number, row); });
+#pragma unroll 1
+    for (int k = threadIdx.x / KSPTC_LANES; k < slices_; k += KSPTC_STREAMED_WARPS) {
+      int row[R];
+
+      rowsOf(slice_[k], row);
+      at(numberOf(k), row);
+    }
   }
 
-  /* Calls at(number of the first, rows, sums) with the sums of these rows times x */
+  /* Calls at(number of the first, rows, sums) with the sums of these rows times x. The loop is not made of the one above: the compiler would not inline it, and keep in memory what it needs */
   template <class At>
   __device__ __forceinline__ void forProducts(const PetscScalar *x, At at) const
   {
-    forSlices([&](const SliceView &s, int number, const int(&row)[R]) {
-      RowSums<R> sums;
+#pragma unroll 1
+    for (int k = threadIdx.x / KSPTC_LANES; k < slices_; k += KSPTC_STREAMED_WARPS) {
+      const KSPTCKeptSlice s = slice_[k];
+      RowSums<R>           sums;
+      int                  row[R];
 
-      AddRows(A_, s, threadIdx.x % KSPTC_LANES, x, sums);
-      at(number, row, sums.sum);
-    });
+      if (s.slots >= 0) addKept(slot_ + most_ * k, s.slots, x + s.row + threadIdx.x % KSPTC_LANES, sums);
+      else AddRows(A_, LoadSlice<R>(A_, first_ + k, A_.bs), threadIdx.x % KSPTC_LANES, x, sums);
+      rowsOf(s, row);
+      at(numberOf(k), row, sums.sum);
+    }
   }
 
-private:
-  template <class At>
-  __device__ __forceinline__ void forSlices(At at) const
-  {
-    const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES;
+  double *vector; /* those of the rows */
 
-#pragma unroll 1
-    for (PetscInt k = warp; k < slices_; k += KSPTC_STREAMED_WARPS) {
-      const SliceView s = LoadSlice<R>(A_, first_ + k, A_.bs);
-      int             row[R];
+private:
+  __device__ __forceinline__ static void keepSlot(const SliceView &s, int t, KSPTCKeptSlot<R> &slot)
+  {
+    slot.a    = __ldg(reinterpret_cast<const PetscScalar *>(s.value) + t);
+    slot.base = __ldg(&s.slot[t].base);
+#pragma unroll
+    for (int r = 0; r < R; r++) slot.mask[r] = s.form & AIJTC_FORM_FULL ? AIJTC_ALL_LANES : __ldg(s.mask + R * t + r);
+  }
+
+  /* As AddRows() does, in its order; x: from this lane's row of the first group on */
+  __device__ __forceinline__ static void addKept(const KSPTCKeptSlot<R> *slot, int slots, const PetscScalar *x, RowSums<R> &sums)
+  {
+    const unsigned mine = 1u << threadIdx.x % KSPTC_LANES;
+
+#pragma unroll 4
+    for (int t = 0; t < slots; t++) {
+      const KSPTCKeptSlot<R> s = slot[t];
 
 #pragma unroll
-      for (int r = 0; r < R; r++) row[r] = RowOfLane(A_, s, m_, lane, r);
-      at(s, (int)k * KSPTC_LANES * R + lane, row);
+      for (int r = 0; r < R; r++) {
+        if (s.mask[r] & mine) sums.sum[r] = fma(s.a, x[s.base + KSPTC_LANES * r], sums.sum[r]);
+      }
+    }
+  }
+
+  __device__ __forceinline__ static int numberOf(int k)
+  {
+    return k * KSPTC_LANES * R + (int)threadIdx.x % KSPTC_LANES;
+  }
+  __device__ __forceinline__ void rowsOf(const KSPTCKeptSlice &s, int (&row)[R]) const
+  {
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      const int place = s.row + (int)threadIdx.x % KSPTC_LANES + KSPTC_LANES * r;
+
+      row[r] = s.rid ? __ldg(A_.rid + place) : (place < m_ ? place : -1);
     }
   }
 
   const LayoutView &A_;
-  PetscInt          m_, first_, slices_;
+  PetscInt          m_, most_, first_;
+  int               slices_;
+  KSPTCKeptSlot<R> *slot_;
+  KSPTCKeptSlice   *slice_;
 };
 
 template <int K>
@@ -100,21 +162,40 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCDeal &deal)
   return {(unsigned)deal.blocks, KSPTC_STREAMED_THREADS, deal.shared};
 }
 
-template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLayout *layout, int vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
+/* For a solver of so many vectors of the rows. can: also false where the layout is not to be read so */
+static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTCLayout *layout, PetscInt vectors, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCDeal                        deal    = KSPTCDealSlices(layout, vectors);
-  const KSPTCGrid                        grid    = KSPTCGridOf(deal);
+  KSPTCChip chip;
+
+  PetscFunctionBegin;
+  *work = {};
+  *can  = KSPTCStreams(layout);
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, vectors, chip.shared));
+
+  *can = (PetscBool)(chip.blocks >= (int)grid.blocks);
+  if (*can) PetscCall(KSPTCResidentWorkCreate(&kernel, 1, &grid, 0, record, sums, work, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class Scalars, class Vectors, class Steps>
+static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLayout *layout, PetscInt vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
+                                              cudaStream_t stream)
+{
   KSPTCStreamedProblem<Scalars, Vectors> problem = {};
+  KSPTCChip                              chip;
 
   PetscFunctionBegin;
   PetscCheck(layout->cuda && KSPTCStreams(layout), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout must be one of the device, of slices of rows alone");
   PetscCall((KSPTCFillCall<Scalars, Vectors>(chunk, v, steps, work, &problem)));
-  problem.A       = AIJTCLayoutView(*layout);
-  problem.m       = layout->m;
-  problem.slices  = layout->nslices[AIJTC_ROWS];
-  problem.numbers = (int)(deal.slices * AIJTC_LANES * layout->params.rrows);
-  problem.tensor  = steps->tensor == PETSC_TRUE;
+  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  problem.A            = AIJTCLayoutView(*layout);
+  problem.m            = layout->m;
+  problem.slices       = layout->nslices[AIJTC_ROWS];
+  problem.deal         = KSPTCDealSlices(layout, vectors, chip.shared);
+  problem.tensor       = steps->tensor == PETSC_TRUE;
+  const KSPTCGrid grid = KSPTCGridOf(problem.deal);
   PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -15,18 +15,50 @@ static inline PetscBool KSPTCStreams(const AIJTCLayout *A)
   return (PetscBool)(A->m == A->n && A->nslices[AIJTC_ROWS] && !A->nslices[AIJTC_LONG] && !A->nslices[AIJTC_TILE] && !A->params.gather);
 }
 
-/* How its slices are dealt */
+/* How its slices are dealt, and what a block keeps of them */
 typedef struct {
   PetscInt blocks, slices; /* slices: of a block at most */
-  size_t   shared;         /* bytes of a block for so many vectors of its rows */
+  PetscInt numbers;        /* elements of a vector of its rows */
+  PetscInt vectors;        /* of its rows that it keeps: what the solver asks for, or one less */
+  PetscInt slots;          /* of a slice at most that it keeps, if they are constants and offsets: 0, none */
+  size_t   shared;         /* bytes */
 } KSPTCDeal;
 
-static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, int vectors)
+/* A slice in shared memory */
+typedef struct {
+  int32_t row;   /* first row, or place in rid */
+  int16_t slots; /* kept, -1: to be read from the layout */
+  int16_t rid;   /* is it a place? */
+} KSPTCKeptSlice;
+
+/* A slot of a slice of one lane a row in R groups: value, offset of the columns, masks */
+template <int R>
+struct KSPTCKeptSlot {
+  PetscScalar a;
+  int32_t     base;
+  uint32_t    mask[R];
+};
+
+static inline size_t KSPTCBytesOfSlot(PetscInt rrows)
+{
+  return rrows == 4 ? sizeof(KSPTCKeptSlot<4>) : (rrows == 2 ? sizeof(KSPTCKeptSlot<2>) : sizeof(KSPTCKeptSlot<1>));
+}
+
+/* Slots that are constants come before one of the vectors: without them every slice waits for its slots before it can ask for x. shared: what a block can have; more than it: nothing fits */
+static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, PetscInt vectors, size_t shared)
 {
   const PetscInt all  = A->nslices[AIJTC_ROWS];
-  KSPTCDeal      deal = {PetscMin(all, (PetscInt)KSPTC_BLOCKS), 0, 0};
+  const PetscInt mean = (PetscInt)((A->nnz - 1) / PetscMax(A->m - A->nempty, 1)) + 3; /* and some to spare */
+  const PetscInt keep = A->nvalue < A->nnz && A->params.bs == 1 ? mean : 0;
+  KSPTCDeal      deal = {PetscMin(all, (PetscInt)KSPTC_BLOCKS), 0, 0, 0, 0, 0};
 
-  deal.slices = (all - 1) / deal.blocks + 1;
-  deal.shared = (size_t)deal.slices * AIJTC_LANES * A->params.rrows * vectors * sizeof(PetscScalar);
+  deal.slices  = (all - 1) / deal.blocks + 1;
+  deal.numbers = deal.slices * AIJTC_LANES * A->params.rrows;
+  for (PetscInt fewer = 0; fewer < 4; fewer++) {
+    deal.slots   = fewer < 2 ? keep : 0;
+    deal.vectors = vectors - fewer % 2;
+    deal.shared  = (size_t)deal.numbers * deal.vectors * sizeof(PetscScalar) + (size_t)deal.slices * (sizeof(KSPTCKeptSlice) + deal.slots * KSPTCBytesOfSlot(A->params.rrows));
+    if (deal.shared <= shared) break;
+  }
   return deal;
 }

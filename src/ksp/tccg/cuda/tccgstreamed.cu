@@ -24,7 +24,7 @@
 
 namespace
 {
-constexpr int VECTORS = 3; /* in shared memory */
+constexpr int VECTORS = 3; /* in shared memory; or two, without x */
 constexpr int SUMS    = 3; /* of an iteration's second reduction, with a preconditioner */
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
@@ -32,9 +32,11 @@ using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
 
 template <int R>
 struct Share : KSPTCStreamedShare<R> {
-  double *x, *r, *w;
+  double *r, *w, *x; /* x: NULL if it stays in device memory */
 
-  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P.A, P.m, P.slices), x(memory), r(x + P.numbers), w(r + P.numbers) { }
+  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), r(this->vector), w(r + P.deal.numbers), x(P.deal.vectors == VECTORS ? w + P.deal.numbers : nullptr) { }
+
+  __device__ __forceinline__ double *xAt(const Problem &P, int number, int row) const { return x ? x + number : P.v.x + row; }
 };
 
 __device__ __forceinline__ double Scale(const Problem &P, int row)
@@ -49,7 +51,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      own.x[at + KSPTC_LANES * k] = P.v.x[row[k]];
+      if (own.x) own.x[at + KSPTC_LANES * k] = P.v.x[row[k]];
       own.r[at + KSPTC_LANES * k] = P.v.r[row[k]];
     }
   });
@@ -63,7 +65,7 @@ __device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, dou
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      const double x = own.x[at + KSPTC_LANES * k], r = own.r[at + KSPTC_LANES * k];
+      const double x = *own.xAt(P, at + KSPTC_LANES * k, row[k]), r = own.r[at + KSPTC_LANES * k];
 
       P.v.x[row[k]] = a == 0.0 ? x : fma(a, P.v.p[row[k]], x);
       P.v.r[row[k]] = r;
@@ -87,7 +89,7 @@ __device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bo
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      double *const x = own.x + at + KSPTC_LANES * k;
+      double *const x = own.xAt(P, at + KSPTC_LANES * k, row[k]);
 
       if (a != 0.0) *x = fma(a, p[k], *x);
       P.v.p[row[k]] = KSPTCCombine(own.r[at + KSPTC_LANES * k] * scale[k], p[k], b);
@@ -183,6 +185,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   if (threadIdx.x == 0) s = *P.scalars;
   __syncthreads();
   if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  own.keep();
   Load(P, own);
   if (threadIdx.x == 0) {
     Begin(s, it == 0);
@@ -233,15 +236,8 @@ const void *KernelOf(const AIJTCLayout *layout)
 
 PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid   grid     = KSPTCGridOf(KSPTCDealSlices(layout, VECTORS));
-  const void *const kernel[] = {KernelOf(layout)};
-  KSPTCChip         chip;
-
   PetscFunctionBegin;
-  *work = {};
-  PetscCall(KSPTCChipOfKernels(kernel, 1, &chip));
-  *can = (PetscBool)(KSPTCStreams(layout) && chip.blocks >= (int)grid.blocks);
-  if (*can) PetscCall(KSPTCResidentWorkCreate(kernel, 1, &grid, 0, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCStreamedCreate(KernelOf(layout), layout, VECTORS, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
