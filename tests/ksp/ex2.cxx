@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tcbcgs_ahead {{0 3}} -ksp_tcbcgs_resident {{false true}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tcbcgs_ahead {{0 3}} -ksp_tcbcgs_resident {{false true layout}}
       output_file: output/ex2.out
       test:
          suffix: host

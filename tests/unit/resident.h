@@ -471,3 +471,23 @@ void ExpectTestsBeginLate(Backend backend)
   ASSERT_EQ(tested.Record(5).stop, PETSCTC_STOP_TEST);
   ASSERT_EQ(tested.Record(6).stop, PETSCTC_STOP_UNWRITTEN);
 }
+
+/* A test of a method twice, with the matrix on the chip and read from its layout: the body is that of a template of Method, with the backend */
+#define RESIDENT_TEST(Held, HeldMethod, Streamed, StreamedMethod, Test) \
+  template <class Method> \
+  void Try##Test(Backend backend); \
+  TEST_P(Held, Test) \
+  { \
+    Try##Test<HeldMethod>(GetParam()); \
+  } \
+  TEST_P(Streamed, Test) \
+  { \
+    Try##Test<StreamedMethod>(GetParam()); \
+  } \
+  template <class Method> \
+  void Try##Test(Backend backend)
+
+class ResidentTest : public ::testing::TestWithParam<Backend> {
+protected:
+  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor); }
+};

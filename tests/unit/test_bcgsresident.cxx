@@ -1,4 +1,4 @@
-/* Iterations of BiCGSTAB in one call: chunks change no bit, results are those of the method in long double, a solve stops where its test says or a sum is zero */
+/* Iterations of BiCGSTAB in one call, the matrix on the chip or read from its layout: chunks change no bit, results are those of the method in long double, a solve stops where its test says or a sum is zero */
 #include <petsctc/private/tcbcgsresident.h>
 #include "resident.h"
 
@@ -71,6 +71,25 @@ struct BCGS {
   }
 };
 
+struct StreamedBCGS : BCGS {
+  using Matrix = StreamedMatrix;
+
+  static PetscErrorCode create(PETSC_UNUSED bool cuda, const AIJTCLayout *layout, PetscBool, KSPTCResidentWork *work, PetscBool *can)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCBCGSStreamedCreate_CUDA(layout, work, can);
+#endif
+    return TCBCGSStreamedCreate_Host(layout, work, can);
+  }
+  static PetscErrorCode run(PETSC_UNUSED bool cuda, const AIJTCLayout *layout, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCBCGSStreamed_CUDA(layout, chunk, v, steps, work, refused, nullptr);
+#endif
+    return TCBCGSStreamed_Host(layout, chunk, v, steps, work, refused, nullptr);
+  }
+};
+
 /* BiCGSTAB as it is in the books, in long double, of D A, A D or A: alpha_k, omega_k, r.rp and r.r after iteration k + 1, and x after the last */
 struct Reference {
   using Long = std::vector<long double>;
@@ -135,39 +154,38 @@ double Distance(const Vector &x, const std::vector<long double> &y)
   return (double)std::sqrt(difference / square);
 }
 
-class BCGSResident : public ::testing::TestWithParam<Backend> {
-protected:
-  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor); }
-};
+class BCGSResident : public ResidentTest { };
+class BCGSStreamed : public ResidentTest { };
+#define BCGS_TEST(Test) RESIDENT_TEST(BCGSResident, BCGS, BCGSStreamed, StreamedBCGS, Test)
 
-TEST_P(BCGSResident, ChunksChangeNoBit)
+BCGS_TEST(ChunksChangeNoBit)
 {
-  ExpectChunksChangeNoBit<BCGS>(GetParam());
+  ExpectChunksChangeNoBit<Method>(backend);
 }
 
-TEST_P(BCGSResident, RunsAreAlike)
+BCGS_TEST(RunsAreAlike)
 {
-  ExpectRunsAlike<BCGS>(GetParam());
+  ExpectRunsAlike<Method>(backend);
 }
 
-TEST_P(BCGSResident, StopsWhereTheTestSays)
+BCGS_TEST(StopsWhereTheTestSays)
 {
-  ExpectStopsWhereTheTestSays<BCGS>(GetParam(), 10);
+  ExpectStopsWhereTheTestSays<Method>(backend, 10);
 }
 
-TEST_P(BCGSResident, TestsBeginLate)
+BCGS_TEST(TestsBeginLate)
 {
-  ExpectTestsBeginLate<BCGS>(GetParam());
+  ExpectTestsBeginLate<Method>(backend);
 }
 
 /* Errors of the residual are rounding errors of its first size: relative to what it has become they grow as it decreases. Where it is nothing but errors, comparison ends */
-TEST_P(BCGSResident, IteratesAreThoseOfTheMethod)
+BCGS_TEST(IteratesAreThoseOfTheMethod)
 {
   constexpr int    its      = 6;
   constexpr double rounding = 1000 * PETSC_MACHINE_EPSILON;
 
-  ForAll<BCGS>([=](const System &system, Jacobi side) {
-    Solve<BCGS>     computed(GetParam(), system, side);
+  ForAll<Method>([=](const System &system, Jacobi side) {
+    Solve<Method>   computed(backend, system, side);
     const Reference expected(system.A, computed.B(), side, its);
     const double    start = computed.Current().rr;
     int             it    = 0;
@@ -205,69 +223,73 @@ void ExpectRepeats(const char *name, const Vector &v, const Vector &part)
 }
 
 /* Stops within the first iteration: x stays, and a further call changes nothing */
-class BCGSStops : public BCGSResident {
-protected:
-  void Expect(const System &system, PetscTCStop stop)
-  {
-    solve = std::make_unique<Solve<BCGS>>(GetParam(), system, Jacobi::None, Vector(system.A.m, 1.0));
-    ASSERT_NO_FATAL_FAILURE(solve->Run(0, 10));
-    const TCBCGSScalars s = solve->Current();
+template <class Method>
+void ExpectStops(PetscTCStop stop, Solve<Method> &solve)
+{
+  ASSERT_NO_FATAL_FAILURE(solve.Run(0, 10));
+  const TCBCGSScalars s = solve.Current();
 
-    ASSERT_EQ(s.stop, stop);
-    ASSERT_EQ(solve->Record(1).stop, PETSCTC_STOP_UNWRITTEN);
-    ASSERT_NO_FATAL_FAILURE(ExpectRepeats("x", solve->X(), {0.0}));
-    ASSERT_NO_FATAL_FAILURE(solve->Run(0, 10));
-    ASSERT_TRUE(SameScalars(s, solve->Current()));
-    ASSERT_NO_FATAL_FAILURE(ExpectRepeats("x", solve->X(), {0.0}));
-  }
+  ASSERT_EQ(s.stop, stop);
+  ASSERT_EQ(solve.Record(1).stop, PETSCTC_STOP_UNWRITTEN);
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("x", solve.X(), {0.0}));
+  ASSERT_NO_FATAL_FAILURE(solve.Run(0, 10));
+  ASSERT_TRUE(SameScalars(s, solve.Current()));
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("x", solve.X(), {0.0}));
+}
 
-  std::unique_ptr<Solve<BCGS>> solve;
-};
-
-TEST_P(BCGSStops, ProductIsNaN)
+BCGS_TEST(ProductIsNaN)
 {
   System nan = Systems(false)[0];
 
   nan.A.a[1000] = NAN;
-  ASSERT_NO_FATAL_FAILURE(Expect(nan, PETSCTC_STOP_D1_NAN));
+  Solve<Method> solve(backend, nan, Jacobi::None, Vector(nan.A.m, 1.0));
+
+  ASSERT_NO_FATAL_FAILURE(ExpectStops(PETSCTC_STOP_D1_NAN, solve));
 }
 
 /* A is skew: v.rp = 0 */
-TEST_P(BCGSStops, BreaksDown)
+BCGS_TEST(BreaksDown)
 {
-  ASSERT_NO_FATAL_FAILURE(Expect(OfBlocks({
-                                   {0.0,  1.0},
-                                   {-1.0, 0.0}
-  }),
-                                 PETSCTC_STOP_D1_ZERO));
-  ASSERT_EQ(solve->Current().d1, 0.0);
+  const System  system = OfBlocks({
+     {0.0,  1.0},
+     {-1.0, 0.0}
+  });
+  Solve<Method> solve(backend, system, Jacobi::None, Vector(system.A.m, 1.0));
+
+  ASSERT_NO_FATAL_FAILURE(ExpectStops(PETSCTC_STOP_D1_ZERO, solve));
+  ASSERT_EQ(solve.Current().d1, 0.0);
 }
 
 /* v = (0, 2), alpha = 1, s = (1, -1), A s = 0: the host wants s and p */
-TEST_P(BCGSStops, FindsNullSpace)
+BCGS_TEST(FindsNullSpace)
 {
-  ASSERT_NO_FATAL_FAILURE(Expect(OfBlocks({
-                                   {0.0, 0.0},
-                                   {1.0, 1.0}
-  }),
-                                 PETSCTC_STOP_D2_ZERO));
-  ASSERT_EQ(solve->Current().alpha, 1.0);
-  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("p", solve->Other(0), {1.0}));
-  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("v", solve->Other(1), {0.0, 2.0}));
-  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("s", solve->Other(2), {1.0, -1.0}));
+  const System  system = OfBlocks({
+     {0.0, 0.0},
+     {1.0, 1.0}
+  });
+  Solve<Method> solve(backend, system, Jacobi::None, Vector(system.A.m, 1.0));
+
+  ASSERT_NO_FATAL_FAILURE(ExpectStops(PETSCTC_STOP_D2_ZERO, solve));
+  ASSERT_EQ(solve.Current().alpha, 1.0);
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("p", solve.Other(0), {1.0}));
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("v", solve.Other(1), {0.0, 2.0}));
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("s", solve.Other(2), {1.0, -1.0}));
 }
 
 /* The identity: s = 0, and x + alpha p, which the host makes, the solution */
-TEST_P(BCGSStops, FindsSolutionByHalf)
+BCGS_TEST(FindsSolutionByHalf)
 {
-  ASSERT_NO_FATAL_FAILURE(Expect(OfBlocks({{1.0}}), PETSCTC_STOP_D2_ZERO));
-  ASSERT_EQ(solve->Current().alpha, 1.0);
-  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("p", solve->Other(0), {1.0}));
-  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("s", solve->Other(2), {0.0}));
+  const System  system = OfBlocks({{1.0}});
+  Solve<Method> solve(backend, system, Jacobi::None, Vector(system.A.m, 1.0));
+
+  ASSERT_NO_FATAL_FAILURE(ExpectStops(PETSCTC_STOP_D2_ZERO, solve));
+  ASSERT_EQ(solve.Current().alpha, 1.0);
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("p", solve.Other(0), {1.0}));
+  ASSERT_NO_FATAL_FAILURE(ExpectRepeats("s", solve.Other(2), {0.0}));
 }
 
 /* alpha = 1, omega = 1/2, r = (-1/2, -1/2, 1), to which rp = 1 is orthogonal: rho is 0 in the second iteration, which ends the solve at its end, however calls are cut */
-TEST_P(BCGSResident, StopsForRho)
+BCGS_TEST(StopsForRho)
 {
   const System system = OfBlocks({
     {0.0, 0.0,  1.0 },
@@ -276,7 +298,7 @@ TEST_P(BCGSResident, StopsForRho)
   });
 
   for (PetscInt cut : {10, 1, 2}) {
-    Solve<BCGS> solve(GetParam(), system, Jacobi::None, Vector(system.A.m, 1.0));
+    Solve<Method> solve(backend, system, Jacobi::None, Vector(system.A.m, 1.0));
 
     ASSERT_NO_FATAL_FAILURE(solve.Run(0, cut));
     ASSERT_EQ(solve.Record(1).stop, PETSCTC_STOP_NONE);
@@ -293,6 +315,6 @@ TEST_P(BCGSResident, StopsForRho)
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, BCGSStops, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, BCGSStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 } // namespace

@@ -124,10 +124,33 @@ struct Reference {
   }
 };
 
+class CGResident : public ResidentTest { };
+class CGStreamed : public ResidentTest { };
+#define CG_TEST(Test) RESIDENT_TEST(CGResident, CG, CGStreamed, StreamedCG, Test)
+
+CG_TEST(ChunksChangeNoBit)
+{
+  ExpectChunksChangeNoBit<Method>(backend);
+}
+
+CG_TEST(RunsAreAlike)
+{
+  ExpectRunsAlike<Method>(backend);
+}
+
+CG_TEST(StopsWhereTheTestSays)
+{
+  ExpectStopsWhereTheTestSays<Method>(backend, 10);
+}
+
+CG_TEST(TestsBeginLate)
+{
+  ExpectTestsBeginLate<Method>(backend);
+}
+
 /* Rounding errors grow with the iterations and with the residual's decrease: eight iterations of matrices of small condition leave all but the last digits. Where the residual is nothing but errors,
    comparison ends */
-template <class Method>
-void ExpectIteratesOfTheMethod(Backend backend)
+CG_TEST(IteratesAreThoseOfTheMethod)
 {
   constexpr int its = 8;
 
@@ -152,8 +175,7 @@ void ExpectIteratesOfTheMethod(Backend backend)
 }
 
 /* p.Ap that changes its sign, as an indefinite matrix has it here in the second iteration at the latest, or is NaN: x and r are what they were after the iteration before */
-template <class Method>
-void ExpectStopsWithin(Backend backend)
+CG_TEST(StopsWithin)
 {
   System indefinite = Systems(true)[0], nan = Systems(true)[0];
 
@@ -174,74 +196,6 @@ void ExpectStopsWithin(Backend backend)
     ASSERT_NO_FATAL_FAILURE(ExpectSameBits(before.X(), within.X()));
     ASSERT_NO_FATAL_FAILURE(ExpectSameBits(before.R(), within.R()));
   }
-}
-
-class CGTest : public ::testing::TestWithParam<Backend> {
-protected:
-  void SetUp() override { SkipUnlessUsable(GetParam() != Backend::Host, GetParam() == Backend::Tensor); }
-};
-
-class CGResident : public CGTest { };
-class CGStreamed : public CGTest { };
-
-TEST_P(CGResident, ChunksChangeNoBit)
-{
-  ExpectChunksChangeNoBit<CG>(GetParam());
-}
-
-TEST_P(CGStreamed, ChunksChangeNoBit)
-{
-  ExpectChunksChangeNoBit<StreamedCG>(GetParam());
-}
-
-TEST_P(CGResident, RunsAreAlike)
-{
-  ExpectRunsAlike<CG>(GetParam());
-}
-
-TEST_P(CGStreamed, RunsAreAlike)
-{
-  ExpectRunsAlike<StreamedCG>(GetParam());
-}
-
-TEST_P(CGResident, StopsWhereTheTestSays)
-{
-  ExpectStopsWhereTheTestSays<CG>(GetParam(), 10);
-}
-
-TEST_P(CGStreamed, StopsWhereTheTestSays)
-{
-  ExpectStopsWhereTheTestSays<StreamedCG>(GetParam(), 10);
-}
-
-TEST_P(CGResident, TestsBeginLate)
-{
-  ExpectTestsBeginLate<CG>(GetParam());
-}
-
-TEST_P(CGStreamed, TestsBeginLate)
-{
-  ExpectTestsBeginLate<StreamedCG>(GetParam());
-}
-
-TEST_P(CGResident, IteratesAreThoseOfTheMethod)
-{
-  ExpectIteratesOfTheMethod<CG>(GetParam());
-}
-
-TEST_P(CGStreamed, IteratesAreThoseOfTheMethod)
-{
-  ExpectIteratesOfTheMethod<StreamedCG>(GetParam());
-}
-
-TEST_P(CGResident, StopsWithin)
-{
-  ExpectStopsWithin<CG>(GetParam());
-}
-
-TEST_P(CGStreamed, StopsWithin)
-{
-  ExpectStopsWithin<StreamedCG>(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);

@@ -27,13 +27,29 @@ struct KSPTCStreamedProblem : KSPTCCall<Scalars, Vectors> {
   bool       tensor; /* sums fold on the Tensor Core */
 };
 
+/* A vector of the rows of a block, on the chip or in device memory */
+class KSPTCStreamedVector {
+public:
+  /* The k-th of those that a block would keep */
+  template <class Problem>
+  __device__ __forceinline__ KSPTCStreamedVector(const Problem &P, int k, double *memory, double *device) : chip(k < P.deal.vectors), at_(chip ? memory + k * P.deal.numbers : device)
+  {
+  }
+  __device__ __forceinline__ double &operator()(int number, int row) const { return at_[chip ? number : row]; }
+
+  bool chip;
+
+private:
+  double *at_;
+};
+
 /* A block's share of the slices. R: rows of a lane in a slice */
 template <int R>
 class KSPTCStreamedShare {
 public:
   template <class Problem>
   __device__ __forceinline__ KSPTCStreamedShare(const Problem &P, double *memory) :
-    vector(memory),
+
     A_(P.A),
     m_(P.m),
     most_(P.deal.slots),
@@ -89,8 +105,6 @@ public:
       at(numberOf(k), row, sums.sum);
     }
   }
-
-  double *vector; /* those of the rows */
 
 private:
   __device__ __forceinline__ static void keepSlot(const SliceView &s, int t, KSPTCKeptSlot<R> &slot)
@@ -162,8 +176,8 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCDeal &deal)
   return {(unsigned)deal.blocks, KSPTC_STREAMED_THREADS, deal.shared};
 }
 
-/* For a solver of so many vectors of the rows. can: also false where the layout is not to be read so */
-static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTCLayout *layout, PetscInt vectors, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+/* For a solver that keeps so many vectors of the rows. can: also false where the layout is not to be read so */
+static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
 {
   KSPTCChip chip;
 
@@ -172,7 +186,7 @@ static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTC
   *can  = KSPTCStreams(layout);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
-  const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, vectors, chip.shared));
+  const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, least, most, chip.shared));
 
   *can = (PetscBool)(chip.blocks >= (int)grid.blocks);
   if (*can) PetscCall(KSPTCResidentWorkCreate(&kernel, 1, &grid, 0, record, sums, work, can));
@@ -180,7 +194,7 @@ static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTC
 }
 
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLayout *layout, PetscInt vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
+static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLayout *layout, PetscInt least, PetscInt most, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
                                               cudaStream_t stream)
 {
   KSPTCStreamedProblem<Scalars, Vectors> problem = {};
@@ -193,7 +207,7 @@ static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLay
   problem.A            = AIJTCLayoutView(*layout);
   problem.m            = layout->m;
   problem.slices       = layout->nslices[AIJTC_ROWS];
-  problem.deal         = KSPTCDealSlices(layout, vectors, chip.shared);
+  problem.deal         = KSPTCDealSlices(layout, least, most, chip.shared);
   problem.tensor       = steps->tensor == PETSC_TRUE;
   const KSPTCGrid grid = KSPTCGridOf(problem.deal);
   PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));

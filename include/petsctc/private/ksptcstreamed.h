@@ -19,7 +19,7 @@ static inline PetscBool KSPTCStreams(const AIJTCLayout *A)
 typedef struct {
   PetscInt blocks, slices; /* slices: of a block at most */
   PetscInt numbers;        /* elements of a vector of its rows */
-  PetscInt vectors;        /* of its rows that it keeps: what the solver asks for, or one less */
+  PetscInt vectors;        /* of its rows that it keeps */
   PetscInt slots;          /* of a slice at most that it keeps, if they are constants and offsets: 0, none */
   size_t   shared;         /* bytes */
 } KSPTCDeal;
@@ -44,21 +44,24 @@ static inline size_t KSPTCBytesOfSlot(PetscInt rrows)
   return rrows == 4 ? sizeof(KSPTCKeptSlot<4>) : (rrows == 2 ? sizeof(KSPTCKeptSlot<2>) : sizeof(KSPTCKeptSlot<1>));
 }
 
-/* Slots that are constants come before one of the vectors: without them every slice waits for its slots before it can ask for x. shared: what a block can have; more than it: nothing fits */
-static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, PetscInt vectors, size_t shared)
+/* Are its slices constants and offsets, for the most part, of which a block may keep the slots? Without them every slice waits for its slots before it can ask for x */
+static inline PetscBool KSPTCKeepsSlots(const AIJTCLayout *A)
+{
+  return (PetscBool)(A->nvalue < A->nnz && A->params.bs == 1);
+}
+
+/* From the least vectors on which the solver can do with, as many as fit up to the most that it has use for. shared: what a block can have; deal.shared is more than that if not even the least fit */
+static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, PetscInt least, PetscInt most, size_t shared)
 {
   const PetscInt all  = A->nslices[AIJTC_ROWS];
-  const PetscInt mean = (PetscInt)((A->nnz - 1) / PetscMax(A->m - A->nempty, 1)) + 3; /* and some to spare */
-  const PetscInt keep = A->nvalue < A->nnz && A->params.bs == 1 ? mean : 0;
-  KSPTCDeal      deal = {PetscMin(all, (PetscInt)KSPTC_BLOCKS), 0, 0, 0, 0, 0};
+  const PetscInt mean = (PetscInt)((A->nnz - 1) / PetscMax(A->m - A->nempty, 1)) + 1;
+  KSPTCDeal      deal = {PetscMin(all, (PetscInt)KSPTC_BLOCKS), 0, 0, most + 1, KSPTCKeepsSlots(A) ? mean + 2 : 0, 0};
 
   deal.slices  = (all - 1) / deal.blocks + 1;
   deal.numbers = deal.slices * AIJTC_LANES * A->params.rrows;
-  for (PetscInt fewer = 0; fewer < 4; fewer++) {
-    deal.slots   = fewer < 2 ? keep : 0;
-    deal.vectors = vectors - fewer % 2;
-    deal.shared  = (size_t)deal.numbers * deal.vectors * sizeof(PetscScalar) + (size_t)deal.slices * (sizeof(KSPTCKeptSlice) + deal.slots * KSPTCBytesOfSlot(A->params.rrows));
-    if (deal.shared <= shared) break;
-  }
+  do {
+    deal.vectors--;
+    deal.shared = (size_t)deal.numbers * deal.vectors * sizeof(PetscScalar) + (size_t)deal.slices * (sizeof(KSPTCKeptSlice) + deal.slots * KSPTCBytesOfSlot(A->params.rrows));
+  } while (deal.shared > shared && deal.vectors > least);
   return deal;
 }

@@ -3,7 +3,7 @@
 */
 #pragma once
 
-#include <petsctc/private/ksptcresident.h>
+#include <petsctc/private/ksptcstreamed.h>
 
 typedef struct {
   PetscScalar       *x, *r, *p, *v; /* where t = 0 stops an iteration r may have been work */
@@ -29,3 +29,10 @@ PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, Pet
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
+
+/* The same with the matrix read from its layout (ksptcstreamed.h). can: as above, and the layout is of that kind */
+PETSC_INTERN PetscErrorCode TCBCGSStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
+
+PETSC_INTERN PetscErrorCode TCBCGSStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode TCBCGSStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -5,9 +5,9 @@
 #include "tcbcgsimpl.h"
 
 const KSPTCResidentKernel TCBCGSResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host,  TCBCGSResidentCreate_Host, NULL},
+  {KSPTCChipGet_Host,  TCBCGSResidentCreate_Host, TCBCGSStreamedCreate_Host},
 #if PETSCTC_HAVE_CUDA
-  {TCBCGSChipGet_CUDA, TCBCGSResidentCreate_CUDA, NULL}
+  {TCBCGSChipGet_CUDA, TCBCGSResidentCreate_CUDA, TCBCGSStreamedCreate_CUDA}
 #endif
 };
 
@@ -25,11 +25,27 @@ PetscErrorCode TCBCGSResidentSetUp(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode TCBCGSCall(KSP_TCBCGS *bcgs, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, PetscBool *refused)
+{
+  KSPTCResident *state = &bcgs->resident;
+
+  PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
+  if (bcgs->backend == KSPTC_CUDA) {
+    if (state->layout) PetscCall(TCBCGSStreamed_CUDA(state->layout, chunk, v, bcgs->w, &state->work, refused, bcgs->stream));
+    else PetscCall(TCBCGSResident_CUDA(&state->form, chunk, v, bcgs->w, &state->work, refused, bcgs->stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  if (state->layout) PetscCall(TCBCGSStreamed_Host(state->layout, chunk, v, bcgs->w, &state->work, refused, bcgs->stream));
+  else PetscCall(TCBCGSResident_Host(&state->form, chunk, v, bcgs->w, &state->work, refused, bcgs->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const PetscInt            scaled = bcgs->diagonal.d ? 1 : 0;
   const Vec                 all[] = {bcgs->diagonal.d, ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R], ksp->work[BCGS_P], ksp->work[BCGS_V], ksp->work[BCGS_S], ksp->work[BCGS_T]}, *v = scaled ? all : all + 1;
-  KSPTCResident            *state    = &bcgs->resident;
   PetscScalar              *array[8] = {}, **a = scaled ? array : array + 1;
   PetscBool                 refused = PETSC_FALSE;
   KSPTCChunk<TCBCGSScalars> chunk;
@@ -39,11 +55,7 @@ static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
   PetscCall(KSPTCStepBegin(bcgs, scaled + 1, 6, v, a));
   const TCBCGSVectors vectors = {array[2], array[3], array[4], array[5], array[6], array[7], array[1], array[0], (PetscBool)(scaled && ksp->pc_side == PC_RIGHT)};
 
-#if PETSCTC_HAVE_CUDA
-  if (bcgs->backend == KSPTC_CUDA) PetscCall(TCBCGSResident_CUDA(&state->form, &chunk, &vectors, bcgs->w, &state->work, &refused, bcgs->stream));
-  else
-#endif
-    PetscCall(TCBCGSResident_Host(&state->form, &chunk, &vectors, bcgs->w, &state->work, &refused, bcgs->stream));
+  PetscCall(TCBCGSCall(bcgs, &chunk, &vectors, &refused));
   PetscCall(KSPTCStepEnd(bcgs, scaled + 1, 6, v, a, 0.0));
   PetscCall(KSPTCResidentBegun(bcgs, chunk.last, refused));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -9,7 +9,7 @@
      x follows one phase behind, because p is read there anyway: the end of a call brings it up to date. z is not kept: B is a diagonal.
 
    Layout
-     Shared memory of a block: x, r, w of its rows. p is in device memory, and the diagonal.
+     Shared memory of a block: r, w and, if there is room, x of its rows. p is in device memory, and the diagonal.
 
    Memory traffic
      An iteration: the matrix; p gathered, read and written by its own row; the diagonal twice. Everything else stays where it is.
@@ -24,19 +24,18 @@
 
 namespace
 {
-constexpr int VECTORS = 3; /* in shared memory; or two, without x */
-constexpr int SUMS    = 3; /* of an iteration's second reduction, with a preconditioner */
+constexpr int LEAST = 2, MOST = 3; /* vectors in shared memory: r, w, x */
+constexpr int SUMS = 3;            /* of an iteration's second reduction, with a preconditioner */
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
 using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
 
 template <int R>
 struct Share : KSPTCStreamedShare<R> {
-  double *r, *w, *x; /* x: NULL if it stays in device memory */
+  double             *r, *w;
+  KSPTCStreamedVector x;
 
-  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), r(this->vector), w(r + P.deal.numbers), x(P.deal.vectors == VECTORS ? w + P.deal.numbers : nullptr) { }
-
-  __device__ __forceinline__ double *xAt(const Problem &P, int number, int row) const { return x ? x + number : P.v.x + row; }
+  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), r(memory), w(r + P.deal.numbers), x(P, 2, memory, P.v.x) { }
 };
 
 __device__ __forceinline__ double Scale(const Problem &P, int row)
@@ -51,7 +50,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      if (own.x) own.x[at + KSPTC_LANES * k] = P.v.x[row[k]];
+      if (own.x.chip) own.x(at + KSPTC_LANES * k, row[k]) = P.v.x[row[k]];
       own.r[at + KSPTC_LANES * k] = P.v.r[row[k]];
     }
   });
@@ -65,7 +64,7 @@ __device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, dou
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      const double x = *own.xAt(P, at + KSPTC_LANES * k, row[k]), r = own.r[at + KSPTC_LANES * k];
+      const double x = own.x(at + KSPTC_LANES * k, row[k]), r = own.r[at + KSPTC_LANES * k];
 
       P.v.x[row[k]] = a == 0.0 ? x : fma(a, P.v.p[row[k]], x);
       P.v.r[row[k]] = r;
@@ -89,9 +88,7 @@ __device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bo
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      double *const x = own.xAt(P, at + KSPTC_LANES * k, row[k]);
-
-      if (a != 0.0) *x = fma(a, p[k], *x);
+      if (a != 0.0) own.x(at + KSPTC_LANES * k, row[k]) = fma(a, p[k], own.x(at + KSPTC_LANES * k, row[k]));
       P.v.p[row[k]] = KSPTCCombine(own.r[at + KSPTC_LANES * k] * scale[k], p[k], b);
     }
   });
@@ -237,13 +234,13 @@ const void *KernelOf(const AIJTCLayout *layout)
 PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(KernelOf(layout), layout, VECTORS, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCStreamedCreate(KernelOf(layout), layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCCGStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedRun(KernelOf(layout), layout, VECTORS, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCStreamedRun(KernelOf(layout), layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
