@@ -472,6 +472,17 @@ void ExpectTestsBeginLate(Backend backend)
   ASSERT_EQ(tested.Record(6).stop, PETSCTC_STOP_UNWRITTEN);
 }
 
+/* More rows than the chip has room for with all vectors of a solver: constants, of which blocks keep the slots, and other values */
+inline std::vector<System> LargeSystems()
+{
+  System constant = {"large, constants", SevenPoint(109)}, other = {"large, other values", Dominant(SevenPoint(109), true)};
+
+  for (PetscInt r = 0; r < constant.A.m; r++) {
+    for (PetscInt k = constant.A.i[r]; k < constant.A.i[r + 1]; k++) constant.A.a[k] = constant.A.j[k] == r ? 7.0 : -1.0;
+  }
+  return {constant, other};
+}
+
 /* A test of a method twice, with the matrix on the chip and read from its layout: the body is that of a template of Method, with the backend */
 #define RESIDENT_TEST(Held, HeldMethod, Streamed, StreamedMethod, Test) \
   template <class Method> \

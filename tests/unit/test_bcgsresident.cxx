@@ -179,32 +179,46 @@ BCGS_TEST(TestsBeginLate)
 }
 
 /* Errors of the residual are rounding errors of its first size: relative to what it has become they grow as it decreases. Where it is nothing but errors, comparison ends */
-BCGS_TEST(IteratesAreThoseOfTheMethod)
+template <class Method>
+void ExpectIterates(Backend backend, const System &system, Jacobi side)
 {
   constexpr int    its      = 6;
   constexpr double rounding = 1000 * PETSC_MACHINE_EPSILON;
 
-  ForAll<Method>([=](const System &system, Jacobi side) {
-    Solve<Method>   computed(backend, system, side);
-    const Reference expected(system.A, computed.B(), side, its);
-    const double    start = computed.Current().rr;
-    int             it    = 0;
+  Solve<Method>   computed(backend, system, side);
+  const Reference expected(system.A, computed.B(), side, its);
+  const double    start = computed.Current().rr;
+  int             it    = 0;
 
-    while (it < its && expected.rr[it] >= reduction * reduction * start) it++;
-    if (!it) return;
-    ASSERT_NO_FATAL_FAILURE(computed.Run(0, it));
-    for (int k = 0; k < it; k++) {
-      const TCBCGSScalars c         = computed.Record(k + 1);
-      const double        tolerance = rounding * std::sqrt(start / (double)expected.rr[k]);
+  while (it < its && expected.rr[it] >= reduction * reduction * start) it++;
+  if (!it) return;
+  ASSERT_NO_FATAL_FAILURE(computed.Run(0, it));
+  for (int k = 0; k < it; k++) {
+    const TCBCGSScalars c         = computed.Record(k + 1);
+    const double        tolerance = rounding * std::sqrt(start / (double)expected.rr[k]);
 
-      ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
-      ASSERT_NEAR(c.alpha / (double)expected.alpha[k], 1.0, tolerance) << "iteration " << k + 1;
-      ASSERT_NEAR(c.omega / (double)expected.omega[k], 1.0, tolerance) << "iteration " << k + 1;
-      ASSERT_NEAR(c.rr / (double)expected.rr[k], 1.0, tolerance) << "iteration " << k + 1;
-      ASSERT_NEAR((c.rhonext - (double)expected.rho[k]) / start, 0.0, rounding) << "iteration " << k + 1;
-    }
-    ASSERT_LE(Distance(computed.X(), Reference(system.A, computed.B(), side, it).x), rounding);
-  });
+    ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
+    ASSERT_NEAR(c.alpha / (double)expected.alpha[k], 1.0, tolerance) << "iteration " << k + 1;
+    ASSERT_NEAR(c.omega / (double)expected.omega[k], 1.0, tolerance) << "iteration " << k + 1;
+    ASSERT_NEAR(c.rr / (double)expected.rr[k], 1.0, tolerance) << "iteration " << k + 1;
+    ASSERT_NEAR((c.rhonext - (double)expected.rho[k]) / start, 0.0, rounding) << "iteration " << k + 1;
+  }
+  ASSERT_LE(Distance(computed.X(), Reference(system.A, computed.B(), side, it).x), rounding);
+}
+
+BCGS_TEST(IteratesAreThoseOfTheMethod)
+{
+  ForAll<Method>([backend](const System &system, Jacobi side) { ExpectIterates<Method>(backend, system, side); });
+}
+
+/* Vectors that the chip has no room for */
+TEST_P(BCGSStreamed, VectorsInDeviceMemory)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  if (SmallSystems()) GTEST_SKIP() << "short";
+  for (const System &system : LargeSystems()) {
+    for (Jacobi side : StreamedBCGS::sides()) ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedBCGS>(GetParam(), system, side)) << system.name;
+  }
 }
 
 /* Blocks of a small dense matrix, for the right-hand side 1 with which all numbers below are dyadic: sums have no rounding error, in whatever order */

@@ -150,28 +150,52 @@ CG_TEST(TestsBeginLate)
 
 /* Rounding errors grow with the iterations and with the residual's decrease: eight iterations of matrices of small condition leave all but the last digits. Where the residual is nothing but errors,
    comparison ends */
-CG_TEST(IteratesAreThoseOfTheMethod)
+template <class Method>
+void ExpectIterates(Backend backend, const System &system, Jacobi side)
 {
   constexpr int its = 8;
 
-  ForAll<Method>([backend](const System &system, Jacobi side) {
-    Solve<Method>   computed(backend, system, side);
-    const Reference expected(system.A, computed.B(), Diagonal(system.A), side != Jacobi::None, its);
-    const double    start = computed.Current().zz;
+  Solve<Method>   computed(backend, system, side);
+  const Reference expected(system.A, computed.B(), Diagonal(system.A), side != Jacobi::None, its);
+  const double    start = computed.Current().zz;
 
-    ASSERT_NO_FATAL_FAILURE(computed.Run(0, its));
-    for (int it = 1; it <= its; it++) {
-      const TCCGScalars c = computed.Record(it);
+  ASSERT_NO_FATAL_FAILURE(computed.Run(0, its));
+  for (int it = 1; it <= its; it++) {
+    const TCCGScalars c = computed.Record(it);
 
-      if (expected.rr[it - 1] < reduction * reduction * start) break;
-      const double tolerance = 1000 * PETSC_MACHINE_EPSILON * std::sqrt(start / (double)expected.rr[it - 1]);
+    if (expected.rr[it - 1] < reduction * reduction * start) break;
+    const double tolerance = 1000 * PETSC_MACHINE_EPSILON * std::sqrt(start / (double)expected.rr[it - 1]);
 
-      ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
-      ASSERT_NEAR(c.rr / (double)expected.rr[it - 1], 1.0, tolerance) << "iteration " << it;
-      ASSERT_NEAR(c.beta / (double)expected.zr[it - 1], 1.0, tolerance) << "iteration " << it;
-      ASSERT_NEAR(c.a / (double)expected.a[it - 1], 1.0, tolerance) << "iteration " << it;
+    ASSERT_EQ(c.stop, PETSCTC_STOP_NONE);
+    ASSERT_NEAR(c.rr / (double)expected.rr[it - 1], 1.0, tolerance) << "iteration " << it;
+    ASSERT_NEAR(c.beta / (double)expected.zr[it - 1], 1.0, tolerance) << "iteration " << it;
+    ASSERT_NEAR(c.a / (double)expected.a[it - 1], 1.0, tolerance) << "iteration " << it;
+  }
+}
+
+CG_TEST(IteratesAreThoseOfTheMethod)
+{
+  ForAll<Method>([backend](const System &system, Jacobi side) { ExpectIterates<Method>(backend, system, side); });
+}
+
+/* Vectors that the chip has no room for. The residual that iterations carry is that of x */
+TEST_P(CGStreamed, VectorsInDeviceMemory)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  if (SmallSystems()) GTEST_SKIP() << "short";
+  for (const System &system : LargeSystems()) {
+    for (Jacobi side : StreamedCG::sides()) {
+      Solve<StreamedCG> solve(GetParam(), system, side);
+
+      ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedCG>(GetParam(), system, side));
+      long double bb = 0.0L;
+
+      for (PetscScalar b : solve.B()) bb += (long double)b * b;
+      ASSERT_NO_FATAL_FAILURE(solve.Run(0, 5));
+      ASSERT_NO_FATAL_FAILURE(solve.Run(5, 8));
+      ASSERT_NEAR(RelativeResidual(system.A, solve.X(), solve.B()), std::sqrt(solve.Record(8).rr / (double)bb), 100 * PETSC_MACHINE_EPSILON) << system.name;
     }
-  });
+  }
 }
 
 /* p.Ap that changes its sign, as an indefinite matrix has it here in the second iteration at the latest, or is NaN: x and r are what they were after the iteration before */

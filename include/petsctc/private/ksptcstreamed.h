@@ -50,6 +50,14 @@ static inline PetscBool KSPTCKeepsSlots(const AIJTCLayout *A)
   return (PetscBool)(A->nvalue < A->nnz && A->params.bs == 1);
 }
 
+/* Is it faster than steps around products? Rows of many nonzeros are best read by more warps than a resident kernel has. Measured: docs/performance.md */
+static inline PetscBool KSPTCStreamsWell(const AIJTCLayout *A)
+{
+  const PetscCount long_rows = 32;
+
+  return (PetscBool)(A->params.bs == 1 && A->nnz <= long_rows * A->m);
+}
+
 /* From the least vectors on which the solver can do with, as many as fit up to the most that it has use for. shared: what a block can have; deal.shared is more than that if not even the least fit */
 static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, PetscInt least, PetscInt most, size_t shared)
 {

@@ -194,7 +194,7 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
   if (state->backend != tc->backend) PetscCall(KSPTCResidentRelease(tc));
   PetscCall(MatAIJTCGetLayout(A, &layout));
   if (!KSPTCStreams(layout)) *why = "the layout has tiles, long rows or lists of columns";
-  else if (state->choice == KSPTC_RESIDENT_DECIDE && !KSPTCKeepsSlots(layout)) *why = "the values of the matrix vary: the steps are as fast";
+  else if (state->choice == KSPTC_RESIDENT_DECIDE && !KSPTCStreamsWell(layout)) *why = "the matrix does not fit on the chip, and with so many nonzeros in a row the steps are as fast";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   state->layout = layout;
   PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));

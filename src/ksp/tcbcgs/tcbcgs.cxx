@@ -308,8 +308,8 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    With `-ksp_tcbcgs_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
    a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
-   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU, for up to 1.5 million rows and
-   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, and else 0.
+   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU with
+   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0.
 
    `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are.
 
