@@ -287,7 +287,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and there is no preconditioner, add the dot products with a product while it is made (default)
 .  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
--  -ksp_tcbcgs_resident <decide>  - (true|false|decide) keep matrix and vectors on the chip and run many iterations in one call
+-  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
 
    Level: beginner
 
@@ -313,9 +313,10 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are.
 
-   With `-ksp_tcbcgs_resident` matrix and vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` with its
-   CSR arrays on the device (`MatAIJTCSetKeepCSR()`) and without null space, up to about 1.6 million nonzeros, `PCNONE` or `PCJACOBI` from either side, the default convergence test, and monitors that
-   look at the norm alone; otherwise the steps run and `-ksp_view` says why. Left open it is taken on a GPU wherever it can be. Iterates differ from those of the steps by rounding.
+   With `-ksp_tcbcgs_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space,
+   `PCNONE` or `PCJACOBI` from either side, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 1.6 million nonzeros the matrix is on
+   the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.6 million rows, if that has neither
+   tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
 
    Sums are added in a fixed order: two runs give the same bits.
 

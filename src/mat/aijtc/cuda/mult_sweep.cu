@@ -11,7 +11,8 @@
      value, masks, and where in the ring the columns of the first lane are. If a slot's columns are in no window, or the slice has another form, x is read from global memory as elsewhere, after the
      sweep: windows are a matter of speed only. Sums are added slot by slot, with the bits of the other kernels (mult_rows.cuh).
 
-     Compute capability 9.0 and newer; elsewhere planes are not swept. Compute Sanitizer's racecheck takes a count for no order between the reads of a window and the copy that takes its place, and reports the two.
+     Compute capability 9.0 and newer; elsewhere planes are not swept. Compute Sanitizer's racecheck takes neither a count nor an mbarrier for an order between the reads of a window and the copy that takes its place, and
+     reports the two.
 
    Layout
      include/petsctc/private/aijtclayout.h. A plane is `plane` slices of 4 x 32 rows, layout->stride rows to the nearest slice: windows of following planes are 128 `plane` columns apart. Window j of a block,
