@@ -445,7 +445,11 @@ TEST_P(Spmv, PlanesOneAfterTheOther)
 /* Slices that are swept and others: not constant, or with a slot in no window. An odd number of columns, and fewer than rows; x on 8 bytes only; added to a vector */
 TEST_P(Spmv, PlanesSwept)
 {
-  for (const auto &[n, line] : {std::pair<PetscInt, PetscInt>{2200101, 288}, {2190002, 288}, {2190003, 640}}) {
+  for (const auto &[n, line] : {
+         std::pair<PetscInt, PetscInt>{2200101, 288},
+          {2190002, 288},
+          {2190003, 640}
+  }) {
     const Csr    A = SweptPlanes(2200101, n, line);
     Vector       x, sum;
     const Vector expected = ExactProduct(A, &x);
