@@ -18,6 +18,14 @@ static bool IsCG(const Method *method)
   return !strcmp(method->type, cg.type);
 }
 
+/* What a view says of a resident solve: with the matrix on the chip, or read from its layout */
+static const char *const held = "resident, 64 iterations in a call\n", *const streamed = "resident, 64 iterations in a call, the matrix read from its layout\n";
+
+static const char *SaysOf(const Method *method)
+{
+  return strcmp(method->value, "layout") ? held : streamed;
+}
+
 static PetscErrorCode Say(const char what[], PetscBool ok)
 {
   PetscFunctionBeginUser;
@@ -114,7 +122,7 @@ static PetscErrorCode Ends(const Method *method, Mat A, Vec b, PCType pctype, PC
       PetscCall(KSPSetPCSide(ksp, side));
       PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, max_it));
       PetscCall(Solve(ksp, b, &run[k]));
-      PetscCall(Views(ksp, "resident, 64 iterations in a call", &resident));
+      PetscCall(Views(ksp, SaysOf(method), &resident));
       if (resident != (k ? PETSC_TRUE : PETSC_FALSE)) ok = PETSC_FALSE;
       PetscCall(KSPDestroy(&ksp));
     }
@@ -141,7 +149,7 @@ static PetscErrorCode Changes(const Method *method, Mat A, Vec b)
   PetscCall(ABMatGrid(23, 31, 0.0, PETSC_FALSE, &N));
   PetscCall(MatCreateVecs(N, &c, NULL));
   PetscCall(ABVecFill(c, 3));
-  PetscCall(Create(method, "", M, PCNONE, &one)); /* the option without a value */
+  PetscCall(Create(method, SaysOf(method) == held ? "" : method->value, M, PCNONE, &one)); /* "": the option without a value */
   PetscCall(Create(method, "yes", N, PCJACOBI, &other));
   for (int k = 0; k < 6; k++) {
     KSP   fresh;
@@ -157,7 +165,7 @@ static PetscErrorCode Changes(const Method *method, Mat A, Vec b)
     PetscCall(Solve(other, c, &run[2]));
     PetscCall(Solve(one, b, &run[0]));
     PetscCall(Solve(fresh, b, &run[1]));
-    PetscCall(Views(one, "resident, 64 iterations in a call", &resident));
+    PetscCall(Views(one, SaysOf(method), &resident));
     PetscCall(VecEqual(run[0].x, run[1].x, &same));
     ok = (PetscBool)(ok && same && resident && run[0].its == run[1].its && run[0].reason > 0 && run[2].reason > 0);
     for (int r = 0; r < 3; r++) PetscCall(VecDestroy(&run[r].x));
@@ -274,6 +282,61 @@ static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode GridWithOption(PetscReal wind, const char option[], const char value[], Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsSetValue(NULL, option, value));
+  PetscCall(ABMatGrid(73, 71, wind, PETSC_FALSE, A));
+  PetscCall(PetscOptionsClearValue(NULL, option));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix whose layout is of tiles: it can be held, not read */
+static PetscErrorCode Tiles(const Method *method, PetscReal wind, Vec b)
+{
+  Mat       T;
+  KSP       ksp;
+  ABRun     run;
+  PetscBool found;
+
+  PetscFunctionBeginUser;
+  PetscCall(GridWithOption(wind, "-mat_aijtc_form", "tile", &T));
+  PetscCall(Create(method, method->value, T, PCNONE, &ksp));
+  PetscCall(Solve(ksp, b, &run));
+  PetscCall(Views(ksp, SaysOf(method) == held ? held : "not resident (last: the layout has tiles, long rows or lists of columns)", &found));
+  PetscCall(Say("tiles", (PetscBool)(found && run.reason > 0)));
+  PetscCall(VecDestroy(&run.x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One object solves with a matrix that has CSR arrays, one that has freed them, and the first again: on a GPU the second is read from its layout, whatever the first is */
+static PetscErrorCode WithoutCSR(const Method *method, Mat A, PetscReal wind, Vec b)
+{
+  Mat       F;
+  KSP       ksp;
+  ABRun     run[3];
+  PetscBool ok = PETSC_TRUE, found, cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
+  PetscCall(GridWithOption(wind, "-mat_aijtc_keep_csr", "false", &F));
+  PetscCall(Create(method, method->value, A, PCNONE, &ksp));
+  for (int k = 0; k < 3; k++) {
+    PetscCall(KSPSetOperators(ksp, k == 1 ? F : A, k == 1 ? F : A));
+    PetscCall(Solve(ksp, b, &run[k]));
+    PetscCall(Views(ksp, k == 1 && cuda ? streamed : SaysOf(method), &found));
+    ok = (PetscBool)(ok && found && run[k].reason == run[0].reason && PetscAbsInt(run[k].its - run[0].its) <= 1);
+  }
+  PetscCall(VecEqual(run[0].x, run[2].x, &found));
+  PetscCall(Say("with CSR arrays and without", (PetscBool)(ok && found && run[0].reason > 0)));
+  for (int k = 0; k < 3; k++) PetscCall(VecDestroy(&run[k].x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&F));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A matrix that lives on the host, vectors that may not */
 static PetscErrorCode RefusesOtherMemory(const Method *method, PetscReal wind, Vec b)
 {
@@ -284,12 +347,10 @@ static PetscErrorCode RefusesOtherMemory(const Method *method, PetscReal wind, V
 
   PetscFunctionBeginUser;
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
-  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtc_backend", "host"));
-  PetscCall(ABMatGrid(73, 71, wind, PETSC_FALSE, &H));
-  PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtc_backend"));
+  PetscCall(GridWithOption(wind, "-mat_aijtc_backend", "host", &H));
   PetscCall(Create(method, method->value, H, PCNONE, &ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, cuda ? "not resident (last: matrix and vectors live in different memory)" : "resident, 64 iterations in a call", &resident));
+  PetscCall(Views(ksp, cuda ? "not resident (last: matrix and vectors live in different memory)" : SaysOf(method), &resident));
   PetscCall(Say("a matrix on the host", (PetscBool)(resident && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
@@ -308,7 +369,7 @@ static PetscErrorCode Decides(const Method *method, Mat A, Vec b)
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(Create(method, "decide", A, PCJACOBI, &ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, "resident, 64 iterations in a call", &resident));
+  PetscCall(Views(ksp, held, &resident));
   PetscCall(Say("left open", (PetscBool)(resident == cuda && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
@@ -340,6 +401,8 @@ static PetscErrorCode All(const Method *method, PetscReal wind)
   PetscCall(Refuses(method, A, b, PCNONE, TuneProduct, "products are not those of a layout of MATAIJTC"));
   PetscCall(FollowsTheProduct(method, A, b));
   PetscCall(RefusesOtherMemory(method, wind, b));
+  PetscCall(Tiles(method, wind, b));
+  PetscCall(WithoutCSR(method, A, wind, b));
   PetscCall(ABMatGrid(73, 71, 0.0, PETSC_TRUE, &N));
   PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &constant));
   PetscCall(MatSetNullSpace(N, constant));

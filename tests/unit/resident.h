@@ -91,6 +91,17 @@ inline Csr BandAndDenseRow(bool symmetric)
   return A;
 }
 
+/* 7-point: slots of a layout are constants */
+inline Csr Constants(PetscInt n)
+{
+  Csr A = SevenPoint(n);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) A.a[k] = A.j[k] == r ? 7.0 : -1.0;
+  }
+  return A;
+}
+
 /* For tools that make a program slow */
 inline bool SmallSystems()
 {
@@ -112,6 +123,7 @@ inline std::vector<System> MakeSystems(bool symmetric)
   add("dense 100", FromColumns(100, [](PetscInt) { return Range(0, 100); }));
   if (!small) add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
   add("arrow", FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : std::vector<PetscInt>{std::min(r, (PetscInt)3), std::max(r, (PetscInt)3)}; }));
+  all.push_back({"constants", Constants(14)});
   all.push_back({"band and a dense row", BandAndDenseRow(symmetric)});
   add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
   add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));
@@ -224,10 +236,10 @@ private:
   OwnedForm form_;
 };
 
-/* Its layout, with one, two or four rows to a lane */
+/* Its layout, with one, two or four rows to a lane: the last for constants */
 class StreamedMatrix {
 public:
-  StreamedMatrix(bool cuda, const Csr &A) : layout_(cuda ? Made::OnDevice : Made::OnHost, A, {PETSC_INT_MAX, PETSC_INT_MAX, 1024, 1 << A.i[A.m] % 3, 1, 1, AIJTC_COMPRESS_BOTH, 64, 0}) { EXPECT_TRUE(KSPTCStreams(&layout_.layout)); }
+  StreamedMatrix(bool cuda, const Csr &A) : layout_(cuda ? Made::OnDevice : Made::OnHost, A, {PETSC_INT_MAX, PETSC_INT_MAX, 1024, 1 << A.m % 3, 1, 1, AIJTC_COMPRESS_BOTH, 64, 0}) { EXPECT_TRUE(KSPTCStreams(&layout_.layout)); }
   const AIJTCLayout *get() const { return &layout_.layout; }
 
 private:
@@ -321,6 +333,10 @@ public:
   Vector R() const
   {
     return r_.Values();
+  }
+  const auto *Matrix() const
+  {
+    return matrix_.get();
   }
   /* Of those that work() has made */
   Vector Other(int k) const
@@ -475,12 +491,10 @@ void ExpectTestsBeginLate(Backend backend)
 /* More rows than the chip has room for with all vectors of a solver: constants, of which blocks keep the slots, and other values */
 inline std::vector<System> LargeSystems()
 {
-  System constant = {"large, constants", SevenPoint(109)}, other = {"large, other values", Dominant(SevenPoint(109), true)};
-
-  for (PetscInt r = 0; r < constant.A.m; r++) {
-    for (PetscInt k = constant.A.i[r]; k < constant.A.i[r + 1]; k++) constant.A.a[k] = constant.A.j[k] == r ? 7.0 : -1.0;
-  }
-  return {constant, other};
+  return {
+    {"large, constants",        Constants(110)},
+    { "large, other values", Dominant(SevenPoint(110),          true)}
+  };
 }
 
 /* A test of a method twice, with the matrix on the chip and read from its layout: the body is that of a template of Method, with the backend */

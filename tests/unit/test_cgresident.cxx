@@ -183,12 +183,19 @@ TEST_P(CGStreamed, VectorsInDeviceMemory)
 {
   if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
   if (SmallSystems()) GTEST_SKIP() << "short";
-  for (const System &system : LargeSystems()) {
+  const std::vector<System> systems = LargeSystems();
+
+  for (const System &system : systems) {
     for (Jacobi side : StreamedCG::sides()) {
       Solve<StreamedCG> solve(GetParam(), system, side);
 
       ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedCG>(GetParam(), system, side));
-      long double bb = 0.0L;
+      const KSPTCChip chip = StreamedCG::chip(true);
+      long double     bb   = 0.0L;
+
+      ASSERT_EQ(solve.Matrix()->params.rrows, 4);
+      ASSERT_EQ(KSPTCDealSlices(solve.Matrix(), 2, 3, &chip).vectors, 2);
+      ASSERT_EQ(KSPTCDealSlices(solve.Matrix(), 2, 3, &chip).slots > 0, &system == &systems[0]);
 
       for (PetscScalar b : solve.B()) bb += (long double)b * b;
       ASSERT_NO_FATAL_FAILURE(solve.Run(0, 5));

@@ -186,10 +186,11 @@ static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTC
   *can  = KSPTCStreams(layout);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
-  const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, least, most, chip.shared));
+  *can = (PetscBool)(chip.blocks > 0);
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, least, most, &chip));
 
-  *can = (PetscBool)(chip.blocks >= (int)grid.blocks);
-  if (*can) PetscCall(KSPTCResidentWorkCreate(&kernel, 1, &grid, 0, record, sums, work, can));
+  PetscCall(KSPTCResidentWorkCreate(&kernel, 1, &grid, 0, record, sums, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -207,7 +208,7 @@ static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLay
   problem.A            = AIJTCLayoutView(*layout);
   problem.m            = layout->m;
   problem.slices       = layout->nslices[AIJTC_ROWS];
-  problem.deal         = KSPTCDealSlices(layout, least, most, chip.shared);
+  problem.deal         = KSPTCDealSlices(layout, least, most, &chip);
   problem.tensor       = steps->tensor == PETSC_TRUE;
   const KSPTCGrid grid = KSPTCGridOf(problem.deal);
   PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));

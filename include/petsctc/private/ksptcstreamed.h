@@ -58,18 +58,22 @@ static inline PetscBool KSPTCStreamsWell(const AIJTCLayout *A)
   return (PetscBool)(A->params.bs == 1 && A->nnz <= long_rows * A->m);
 }
 
-/* From the least vectors on which the solver can do with, as many as fit up to the most that it has use for. shared: what a block can have; deal.shared is more than that if not even the least fit */
-static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, PetscInt least, PetscInt most, size_t shared)
+/* From the least vectors on which the solver can do with, as many as fit up to the most that it has use for: with the slots, or if not even the least fit then, without. Whether anything fits, which
+   deal.shared > chip->shared says, so depends on the number and the size of the slices alone. The device must run such kernels at all */
+static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, PetscInt least, PetscInt most, const KSPTCChip *chip)
 {
   const PetscInt all  = A->nslices[AIJTC_ROWS];
   const PetscInt mean = (PetscInt)((A->nnz - 1) / PetscMax(A->m - A->nempty, 1)) + 1;
-  KSPTCDeal      deal = {PetscMin(all, (PetscInt)KSPTC_BLOCKS), 0, 0, most + 1, KSPTCKeepsSlots(A) ? mean + 2 : 0, 0};
+  KSPTCDeal      deal = {PetscMin(all, (PetscInt)chip->blocks), 0, 0, 0, 0, 0};
 
   deal.slices  = (all - 1) / deal.blocks + 1;
   deal.numbers = deal.slices * AIJTC_LANES * A->params.rrows;
-  do {
-    deal.vectors--;
-    deal.shared = (size_t)deal.numbers * deal.vectors * sizeof(PetscScalar) + (size_t)deal.slices * (sizeof(KSPTCKeptSlice) + deal.slots * KSPTCBytesOfSlot(A->params.rrows));
-  } while (deal.shared > shared && deal.vectors > least);
+  for (int without = KSPTCKeepsSlots(A) ? 0 : 1; without < 2; without++) {
+    deal.slots = without ? 0 : mean + 2;
+    for (deal.vectors = most; deal.vectors >= least; deal.vectors--) {
+      deal.shared = (size_t)deal.numbers * deal.vectors * sizeof(PetscScalar) + (size_t)deal.slices * (sizeof(KSPTCKeptSlice) + deal.slots * KSPTCBytesOfSlot(A->params.rrows));
+      if (deal.shared <= chip->shared) return deal;
+    }
+  }
   return deal;
 }

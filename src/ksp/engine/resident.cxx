@@ -111,8 +111,8 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The form of the matrix as it is now. That it does not fit, or found no room in device memory, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
-static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A)
+/* The form of the matrix as it is now. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
+static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity)
 {
   const PetscObjectId    id    = ((PetscObject)A)->id;
   const PetscObjectState value = ((PetscObject)A)->state;
@@ -120,7 +120,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A)
   const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend);
 
   PetscFunctionBegin;
-  if (alike && (state->state == value || !state->fits)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (alike && (state->state == value || !state->fits || state->cannot_hold[identity])) PetscFunctionReturn(PETSC_SUCCESS);
   if (alike) {
     state->address = NULL; /* should anything fail */
     PetscCall(MatAIJTCWithCSR(A, KSPTCFillForm, tc));
@@ -137,10 +137,10 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the work there for this? streamed: what it is for, 0 for a form */
+/* Is the work there for this? streamed: what it is for, 0 for a form, whose work depends on the preconditioner */
 static PetscBool KSPTCHasWork(const KSPTCResident *state, PetscBool scaled, const PetscInt streamed[2])
 {
-  return (PetscBool)(state->made && state->scaled == scaled && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
+  return (PetscBool)(state->made && (streamed[0] || state->scaled == scaled) && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
 }
 
 /* The work for the layout, if there is one, or else for the form */
@@ -175,7 +175,7 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   PetscCall(MatAIJTCGetData(A, &aijtc));
   if (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr) *why = "the matrix keeps no CSR arrays on the device";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateForm(tc, A));
+  PetscCall(KSPTCUpdateForm(tc, A, identity));
   if (!state->fits) *why = "the matrix does not fit on the chip, or its form into device memory";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (!state->cannot_hold[identity]) PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
@@ -194,7 +194,8 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
   if (state->backend != tc->backend) PetscCall(KSPTCResidentRelease(tc));
   PetscCall(MatAIJTCGetLayout(A, &layout));
   if (!KSPTCStreams(layout)) *why = "the layout has tiles, long rows or lists of columns";
-  else if (state->choice == KSPTC_RESIDENT_DECIDE && !KSPTCStreamsWell(layout)) *why = "the matrix does not fit on the chip, and with so many nonzeros in a row the steps are as fast";
+  else if (state->choice == KSPTC_RESIDENT_DECIDE && !KSPTCStreamsWell(layout))
+    *why = layout->params.bs > 1 ? "the matrix does not fit on the chip, and with several unknowns a node the steps are as fast" : "the matrix does not fit on the chip, and with so many nonzeros in a row the steps are as fast";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   state->layout = layout;
   PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
@@ -215,7 +216,7 @@ static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, cons
   }
   if (streams) PetscCall(KSPTCStreamMatrix(tc, A, identity, &not_streamed));
   else not_streamed = "the method does not read the matrix from its layout";
-  if (!not_streamed || choice == KSPTC_RESIDENT_LAYOUT) *why = not_streamed;
+  if (streams || choice == KSPTC_RESIDENT_LAYOUT) *why = not_streamed;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -490,8 +490,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 
    With `-ksp_tccg_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space,
    `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 2 million nonzeros the matrix is on
-   the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.6 million rows, if that has neither
-   tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
+   the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.8 million rows on an H200, if that has
+   neither tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
 
    Sums are added in a fixed order: two runs give the same bits.
 

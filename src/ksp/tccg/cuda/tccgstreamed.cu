@@ -181,7 +181,10 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
 
   if (threadIdx.x == 0) s = *P.scalars;
   __syncthreads();
-  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  const bool stopped = s.stop != 0.0;
+
+  __syncthreads();     /* nobody writes them before all have looked */
+  if (stopped) return; /* all blocks: nobody writes the scalars then */
   own.keep();
   Load(P, own);
   if (threadIdx.x == 0) {
