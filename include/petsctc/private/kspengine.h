@@ -22,7 +22,7 @@ typedef struct _n_KSPTC *KSPTC;
 typedef struct {
   PetscErrorCode (*chip)(KSPTCChip *);
   PetscErrorCode (*create)(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can);
-  PetscErrorCode (*create_streamed)(const AIJTCLayout *, KSPTCResidentWork *, PetscBool *can); /* NULL: it has none that streams */
+  PetscErrorCode (*create_streamed)(const AIJTCLayout *, KSPTCResidentWork *, PetscBool *can);
 } KSPTCResidentKernel;
 
 typedef enum {

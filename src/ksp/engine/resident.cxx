@@ -205,18 +205,15 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
 
 static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, const char **why)
 {
-  const KSPTCResidentChoice choice       = tc->resident.choice;
-  const PetscBool           streams      = (PetscBool)(tc->resident.kernel[tc->backend].create_streamed && choice != KSPTC_RESIDENT_FORM);
-  const char               *not_streamed = NULL;
+  const KSPTCResidentChoice choice = tc->resident.choice;
 
   PetscFunctionBegin;
   if (choice != KSPTC_RESIDENT_LAYOUT) {
     PetscCall(KSPTCHoldMatrix(tc, A, identity, why));
-    if (!*why || !streams) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!*why || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (streams) PetscCall(KSPTCStreamMatrix(tc, A, identity, &not_streamed));
-  else not_streamed = "the method does not read the matrix from its layout";
-  if (streams || choice == KSPTC_RESIDENT_LAYOUT) *why = not_streamed;
+  *why = NULL;
+  PetscCall(KSPTCStreamMatrix(tc, A, identity, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
