@@ -6,12 +6,14 @@ static char help[] = "Many iterations of KSPTCCG and KSPTCBCGS in one call: what
 typedef struct {
   KSPType     parent, type;
   const char *option, *value; /* that ask for the resident solver */
+  const char *variant;        /* of its recurrences */
 } Method;
 
-static const Method cg            = {KSPCG, "tccg", "-ksp_tccg_resident", "true"};
-static const Method cg_streamed   = {KSPCG, "tccg", "-ksp_tccg_resident", "layout"};
-static const Method bcgs          = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "true"};
-static const Method bcgs_streamed = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "layout"};
+static const Method cg            = {KSPCG, "tccg", "-ksp_tccg_resident", "true", "classic"};
+static const Method cg_pipelined  = {KSPCG, "tccg", "-ksp_tccg_resident", "form", "pipelined"};
+static const Method cg_streamed   = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "auto"}; /* which is classic there */
+static const Method bcgs          = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "true", NULL};
+static const Method bcgs_streamed = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "layout", NULL};
 
 static bool IsCG(const Method *method)
 {
@@ -19,11 +21,17 @@ static bool IsCG(const Method *method)
 }
 
 /* What a view says of a resident solve: with the matrix on the chip, or read from its layout */
-static const char *const held = "resident, 64 iterations in a call\n", *const streamed = "resident, 64 iterations in a call, the matrix read from its layout\n";
+static const char *const held = "resident, 64 iterations in a call\n", *const pipelined = "resident, 64 iterations in a call, pipelined\n", *const streamed = "resident, 64 iterations in a call, the matrix read from its layout\n";
+
+static bool IsPipelined(const Method *method)
+{
+  return method->variant && !strcmp(method->variant, "pipelined");
+}
 
 static const char *SaysOf(const Method *method)
 {
-  return strcmp(method->value, "layout") ? held : streamed;
+  if (!strcmp(method->value, "layout")) return streamed;
+  return IsPipelined(method) ? pipelined : held;
 }
 
 static PetscErrorCode Say(const char what[], PetscBool ok)
@@ -53,8 +61,10 @@ static PetscErrorCode Create(const Method *method, const char resident[], Mat A,
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscCall(KSPSetType(*ksp, resident ? method->type : method->parent));
   PetscCall(PetscOptionsSetValue(NULL, method->option, resident ? resident : "false"));
+  if (method->variant) PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", method->variant));
   PetscCall(KSPSetFromOptions(*ksp));
   PetscCall(PetscOptionsClearValue(NULL, method->option));
+  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
   PetscCall(KSPSetTolerances(*ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 1000));
@@ -131,7 +141,7 @@ static PetscErrorCode Ends(const Method *method, Mat A, Vec b, PCType pctype, PC
     ok = (PetscBool)(ok && alike);
     for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   }
-  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, resident %s, side %s, pc %s, norm %s", method->type, method->value, PCSides[side], pctype, KSPNormTypes[norm]));
+  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s%sresident %s, side %s, pc %s, norm %s", method->type, method->variant ? method->variant : "", method->variant ? ", " : "", method->value, PCSides[side], pctype, KSPNormTypes[norm]));
   PetscCall(Say(what, ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -303,7 +313,7 @@ static PetscErrorCode Tiles(const Method *method, PetscReal wind, Vec b)
   PetscCall(GridWithOption(wind, "-mat_aijtc_form", "tile", &T));
   PetscCall(Create(method, method->value, T, PCNONE, &ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, SaysOf(method) == held ? held : "not resident (last: the layout has tiles, long rows or lists of columns)", &found));
+  PetscCall(Views(ksp, SaysOf(method) != streamed ? SaysOf(method) : "not resident (last: the layout has tiles, long rows or lists of columns)", &found));
   PetscCall(Say("tiles", (PetscBool)(found && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
@@ -311,13 +321,14 @@ static PetscErrorCode Tiles(const Method *method, PetscReal wind, Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One object solves with a matrix that has CSR arrays, one that has freed them, and the first again: on a GPU the second is read from its layout, whatever the first is */
+/* One object solves with a matrix that has CSR arrays, one that has freed them, and the first again: on a GPU the second is read from its layout, whatever the first is, if that may be */
 static PetscErrorCode WithoutCSR(const Method *method, Mat A, PetscReal wind, Vec b)
 {
-  Mat       F;
-  KSP       ksp;
-  ABRun     run[3];
-  PetscBool ok = PETSC_TRUE, found, cuda;
+  const char *const without = strcmp(method->value, "form") ? streamed : "not resident (last: the matrix keeps no CSR arrays on the device)";
+  Mat               F;
+  KSP               ksp;
+  ABRun             run[3];
+  PetscBool         ok = PETSC_TRUE, found, cuda;
 
   PetscFunctionBeginUser;
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
@@ -326,7 +337,7 @@ static PetscErrorCode WithoutCSR(const Method *method, Mat A, PetscReal wind, Ve
   for (int k = 0; k < 3; k++) {
     PetscCall(KSPSetOperators(ksp, k == 1 ? F : A, k == 1 ? F : A));
     PetscCall(Solve(ksp, b, &run[k]));
-    PetscCall(Views(ksp, k == 1 && cuda ? streamed : SaysOf(method), &found));
+    PetscCall(Views(ksp, k == 1 && cuda ? without : SaysOf(method), &found));
     ok = (PetscBool)(ok && found && run[k].reason == run[0].reason && PetscAbsInt(run[k].its - run[0].its) <= 1);
   }
   PetscCall(VecEqual(run[0].x, run[2].x, &found));
@@ -369,7 +380,7 @@ static PetscErrorCode Decides(const Method *method, Mat A, Vec b)
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(Create(method, "decide", A, PCJACOBI, &ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, held, &resident));
+  PetscCall(Views(ksp, IsPipelined(method) ? pipelined : held, &resident));
   PetscCall(Say("left open", (PetscBool)(resident == cuda && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
@@ -420,6 +431,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(All(&cg, 0.0));
+  PetscCall(All(&cg_pipelined, 0.0));
   PetscCall(All(&cg_streamed, 0.0));
   PetscCall(All(&bcgs, 0.4)); /* without wind rounding decides about some ten of its iterations */
   PetscCall(All(&bcgs_streamed, 0.4));

@@ -236,7 +236,7 @@ inline Csr Banded(PetscInt m, PetscInt n, const std::vector<PetscInt> &offsets)
   return A;
 }
 
-/* As the rows of a grid of planes of 20,040, with lines as long as the halo of a swept window (288, 640): columns at the very edges of windows, and some beyond. Every 1000th row has values of its own; all are integers */
+/* As the rows of a grid of planes of 20,040, with lines as long as the halo of a swept window (128, 288, 640): columns at the very edges of windows, and some beyond. Every 1000th row has values of its own; all are integers */
 inline Csr SweptPlanes(PetscInt m, PetscInt n, PetscInt line = 288)
 {
   Csr A = Banded(m, n, {-20040, line - 20040, -line, -1, 0, line, 20040});

@@ -1,5 +1,6 @@
-/* Iterations of conjugate gradients in one call, the matrix on the chip or read from its layout: chunks change no bit, results are those of the method in long double, a solve stops where its test says */
-#include <petsctc/private/tccgresident.h>
+/* Iterations of conjugate gradients in one call, the matrix on the chip or read from its layout, classic or pipelined: chunks change no bit of the classic ones, results are those of the method in long double, a
+   solve stops where its test says */
+#include <petsctc/private/tccgpipelined.h>
 #include "resident.h"
 
 namespace
@@ -63,7 +64,7 @@ struct CG {
   }
   static Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi)
   {
-    return {x, r, work[0], d ? work[2] : r, d, d ? work[2] : work[1]};
+    return {x, r, work[0], d ? work[2] : r, d, d ? work[2] : work[1], nullptr};
   }
   static PetscErrorCode start(const Steps *steps, PetscInt n, const Vectors &v, Work *w)
   {
@@ -87,6 +88,38 @@ struct StreamedCG : CG {
     if (cuda) return TCCGStreamed_CUDA(layout, chunk, v, steps, work, refused, nullptr);
 #endif
     return TCCGStreamed_Host(layout, chunk, v, steps, work, refused, nullptr);
+  }
+};
+
+struct PipelinedCG : CG {
+  static PetscErrorCode create(PETSC_UNUSED bool cuda, const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCCGPipelinedCreate_CUDA(form, scaled, work, can);
+#endif
+    return TCCGPipelinedCreate_Host(form, scaled, work, can);
+  }
+  static PetscErrorCode run(PETSC_UNUSED bool cuda, const KSPTCForm *form, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCCGPipelined_CUDA(form, chunk, v, steps, work, refused, nullptr);
+#endif
+    return TCCGPipelined_Host(form, chunk, v, steps, work, refused, nullptr);
+  }
+  /* p, w, z, b */
+  static std::vector<Vector> work(const Vector &b, const Vector &d, Jacobi side)
+  {
+    std::vector<Vector> vectors = CG::work(b, d, side);
+
+    vectors.push_back(b);
+    return vectors;
+  }
+  static Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
+  {
+    Vectors v = CG::bind(x, r, d, work, side);
+
+    v.b = work[3];
+    return v;
   }
 };
 
@@ -126,9 +159,18 @@ struct Reference {
 
 class CGResident : public ResidentTest { };
 class CGStreamed : public ResidentTest { };
-#define CG_TEST(Test) RESIDENT_TEST(CGResident, CG, CGStreamed, StreamedCG, Test)
+class CGPipelined : public ResidentTest { };
+#define CLASSIC_TEST(Test) RESIDENT_TEST(CGResident, CG, CGStreamed, StreamedCG, Test)
+#define CG_TEST(Test) \
+  template <class Method> \
+  void Try##Test(Backend backend); \
+  TEST_P(CGPipelined, Test) \
+  { \
+    Try##Test<PipelinedCG>(GetParam()); \
+  } \
+  CLASSIC_TEST(Test)
 
-CG_TEST(ChunksChangeNoBit)
+CLASSIC_TEST(ChunksChangeNoBit)
 {
   ExpectChunksChangeNoBit<Method>(backend);
 }
@@ -205,6 +247,21 @@ TEST_P(CGStreamed, VectorsInDeviceMemory)
   }
 }
 
+/* The residual that iterations carry from one call to the next is that of x */
+TEST_P(CGPipelined, CallsMakeTheResidualAnew)
+{
+  ForAll<PipelinedCG>([](const System &system, Jacobi side) {
+    Solve<PipelinedCG> solve(GetParam(), system, side);
+    const PetscInt     cuts[] = {0, 3, 4, 7};
+    long double        bb     = 0.0L;
+
+    for (PetscScalar b : solve.B()) bb += (long double)b * b;
+    for (int k = 0; k < 3; k++) ASSERT_NO_FATAL_FAILURE(solve.Run(cuts[k], cuts[k + 1]));
+    if (solve.Record(7).stop == PETSCTC_STOP_UNWRITTEN) return; /* an exact solution before */
+    ASSERT_NEAR(RelativeResidual(system.A, solve.X(), solve.B()), std::sqrt(solve.Record(7).rr / (double)bb), 1000 * PETSC_MACHINE_EPSILON);
+  });
+}
+
 /* p.Ap that changes its sign, as an indefinite matrix has it here in the second iteration at the latest, or is NaN: x and r are what they were after the iteration before */
 CG_TEST(StopsWithin)
 {
@@ -230,5 +287,6 @@ CG_TEST(StopsWithin)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, CGPipelined, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 } // namespace

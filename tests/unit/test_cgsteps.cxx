@@ -27,17 +27,17 @@ protected:
   /* direction with these scalars; the vectors must stay when it stops */
   TCCGScalars direction(PetscReal beta, PetscReal betaold, bool first)
   {
-    const Values z = randomValues(5, 1), p = randomValues(5, 2);
-    Vector       dz(cuda, z), dp(cuda, p);
+    const Values z = randomValues(5, 1), p = randomValues(5, 2), x = randomValues(5, 3);
+    Vector       dz(cuda, z), dp(cuda, p), dx(cuda, x);
     TCCGScalars  s = marked(), after;
 
     s.beta    = beta;
     s.betaold = betaold;
     set(s);
-    EXPECT_EQ(PETSC_SUCCESS, steps->direction(5, first ? PETSC_TRUE : PETSC_FALSE, dz, dp, &work, nullptr));
+    EXPECT_EQ(PETSC_SUCCESS, steps->direction(5, first ? PETSC_TRUE : PETSC_FALSE, dz, dp, first ? nullptr : (PetscScalar *)dx, &work, nullptr));
     after = get();
     if (after.stop != PETSCTC_STOP_NONE) {
-      EXPECT_TRUE(sameBits(p, dp.get()));
+      EXPECT_TRUE(sameBits(p, dp.get()) && sameBits(x, dx.get()));
       s.stop = after.stop;
       EXPECT_TRUE(sameScalars(s, after));
     }
@@ -60,7 +60,7 @@ protected:
         z.set(scaled);
       }
       if (!identity || first) { EXPECT_EQ(PETSC_SUCCESS, steps->project(n, identity ? r : z, r, &work, nullptr)); }
-      EXPECT_EQ(PETSC_SUCCESS, steps->direction(n, first, identity ? r : z, p, &work, nullptr));
+      EXPECT_EQ(PETSC_SUCCESS, steps->direction(n, first, identity ? r : z, p, nullptr, &work, nullptr));
       w.set(tridiagonal(lower, diagonal, upper, p.get()));
       EXPECT_EQ(PETSC_SUCCESS, steps->curvature(n, first, p, w, &work, nullptr));
       EXPECT_EQ(PETSC_SUCCESS, steps->update(n, identity, p, w, x, r, &work, nullptr));
@@ -138,7 +138,7 @@ TEST_P(CGSteps, Direction)
       TCCGScalars  expected = marked();
 
       set(expected);
-      CALL(steps->direction(n, PETSC_FALSE, dz, dp, &work, nullptr));
+      CALL(steps->direction(n, PETSC_FALSE, dz, dp, nullptr, &work, nullptr));
       expected.b = expected.beta / expected.betaold;
       EXPECT_TRUE(sameScalars(expected, get()));
       expectCombination(
@@ -148,7 +148,7 @@ TEST_P(CGSteps, Direction)
       },
         dp.get(), "z + b p");
 
-      CALL(steps->direction(n, PETSC_TRUE, dz, fresh, &work, nullptr)); /* the NaN in p must not be read */
+      CALL(steps->direction(n, PETSC_TRUE, dz, fresh, nullptr, &work, nullptr)); /* the NaN in p must not be read */
       expected.b = 0.0;
       EXPECT_TRUE(sameScalars(expected, get()));
       EXPECT_TRUE(sameBits(z, fresh.get()));
@@ -184,8 +184,8 @@ TEST_P(CGSteps, UpdateAfterAProductWithSums)
 
   for (PetscInt n : {(PetscInt)1, (PetscInt)5, (PetscInt)4099}) {
     for (PetscReal pw : dpi) {
-      for (int which = 0; which < 4; ++which) { /* update with z = r or not, update_scaled; the first iteration */
-        const bool   scaled = which == 2, first = which == 3;
+      for (int which = 0; which < 6; ++which) { /* update with z = r or not, update_scaled; the first iteration; the two without x */
+        const bool   scaled = which == 2 || which == 5, first = which == 3, late = which >= 4;
         Values       unit(n, 0.0), all(n, 0.0), vectors[2][3];
         TCCGScalars  s[2];
         const Values p = randomValues(n, 1), w = randomValues(n, 2), d = randomValues(n, 5);
@@ -199,7 +199,8 @@ TEST_P(CGSteps, UpdateAfterAProductWithSums)
           work.sums  = sums ? (const PetscScalar *)product : nullptr;
           work.first = first ? PETSC_TRUE : PETSC_FALSE;
           if (!sums) { CALL(steps->curvature(n, work.first, dunit, dall, &work, nullptr)); }
-          CALL(scaled ? steps->update_scaled(n, dp, dw, dd, x, r, z, &work, nullptr) : steps->update(n, which ? PETSC_TRUE : PETSC_FALSE, dp, dw, x, r, &work, nullptr));
+          PetscScalar *const now = late ? nullptr : (PetscScalar *)x;
+          CALL(scaled ? steps->update_scaled(n, dp, dw, dd, now, r, z, &work, nullptr) : steps->update(n, which ? PETSC_TRUE : PETSC_FALSE, dp, dw, now, r, &work, nullptr));
           s[sums]          = get();
           vectors[sums][0] = x.get();
           vectors[sums][1] = r.get();
@@ -240,7 +241,8 @@ TEST_P(CGSteps, Update)
       },
         dr.get(), "r - a w");
       expectDot(dr.get(), dr.get(), s.rr, "r.r"); /* of r as it was stored */
-      expected.rr = s.rr;
+      expected.rr   = s.rr;
+      expected.late = 0.0;
       if (identity) {
         expected.betaold = before.beta;
         expected.beta    = s.rr;
@@ -275,6 +277,67 @@ TEST_P(CGSteps, UpdateScaled)
     EXPECT_TRUE(sameBits(z, dw.get())) << n;
     EXPECT_TRUE(sameBits(d, dd.get()) && sameBits(p, dp.get())) << n;
   }
+}
+
+/* x may follow with the next direction, or at the end: all bits are those of an update with x */
+TEST_P(CGSteps, XFollowsLater)
+{
+  for (PetscInt n : sizes) {
+    for (int scaled = 0; scaled < 2; ++scaled) {
+      const Values p = randomValues(n, 1), w = randomValues(n, 2), d = randomValues(n, 5);
+      Values       vectors[2][4], settled[2];
+      TCCGScalars  s[2];
+
+      for (int late = 0; late < 2; ++late) {
+        Vector       dp(cuda, p, scaled), dw(cuda, w, scaled), dd(cuda, d, scaled), x(cuda, randomValues(n, 3), scaled), r(cuda, randomValues(n, 4), scaled), z(cuda, randomValues(n, 6), scaled);
+        PetscScalar *now = late ? nullptr : (PetscScalar *)x, *then = late ? (PetscScalar *)x : nullptr;
+        TCCGScalars  after = marked();
+
+        set(after);
+        CALL(scaled ? steps->update_scaled(n, dp, dw, dd, now, r, z, &work, nullptr) : steps->update(n, PETSC_FALSE, dp, dw, now, r, &work, nullptr));
+        after = get();
+        EXPECT_EQ((double)late, after.late);
+        for (int stopped = 0; stopped < 2; ++stopped) { /* to settle twice is to settle once */
+          Vector      copy(cuda, x.get());
+          TCCGScalars expected = after;
+          expected.stop        = stopped ? PETSCTC_STOP_TEST : PETSCTC_STOP_NONE;
+          set(expected);
+          CALL(steps->settle(n, dp, copy, &work, nullptr));
+          CALL(steps->settle(n, dp, copy, &work, nullptr));
+          expected.late = 0.0;
+          EXPECT_TRUE(sameScalars(expected, get()));
+          settled[late] = copy.get();
+          EXPECT_TRUE(sameBits(settled[0], settled[late])) << n;
+        }
+        after.beta = 2.0; /* whatever the sums were: no stop */
+        set(after);
+        CALL(steps->direction(n, PETSC_FALSE, z, dp, then, &work, nullptr));
+        s[late]          = get();
+        vectors[late][0] = x.get();
+        vectors[late][1] = r.get();
+        vectors[late][2] = z.get();
+        vectors[late][3] = dp.get();
+      }
+      EXPECT_EQ(PETSCTC_STOP_NONE, s[1].stop);
+      EXPECT_TRUE(sameScalars(s[0], s[1])) << n;
+      EXPECT_TRUE(sameBits(settled[0], vectors[0][0])) << n;
+      for (int k = 0; k < 4; ++k) EXPECT_TRUE(sameBits(vectors[0][k], vectors[1][k])) << n << ", vector " << k;
+    }
+  }
+}
+
+/* With nothing to make up for p is not looked at: it may hold anything */
+TEST_P(CGSteps, SettleOfNothing)
+{
+  const Values x = randomValues(5, 1);
+  Vector       dx(cuda, x), p(cuda, Values(5, NaN));
+  TCCGScalars  s = marked();
+
+  s.late = 0.0;
+  set(s);
+  CALL(steps->settle(5, p, dx, &work, nullptr));
+  EXPECT_TRUE(sameScalars(s, get()));
+  EXPECT_TRUE(sameBits(x, dx.get()));
 }
 
 /* An iteration ends with update, or with project where z is made for its norm, or with the step that does both */
@@ -375,13 +438,16 @@ TEST_P(CGSteps, FrozenOnceStopped)
       const std::vector<std::function<PetscErrorCode()>> all = {
         [&] { return steps->residual(n, r, &work, nullptr); },
         [&] { return steps->project(n, z, r, &work, nullptr); },
-        [&] { return steps->direction(n, PETSC_TRUE, z, p, &work, nullptr); },
-        [&] { return steps->direction(n, PETSC_FALSE, z, p, &work, nullptr); },
+        [&] { return steps->direction(n, PETSC_TRUE, z, p, nullptr, &work, nullptr); },
+        [&] { return steps->direction(n, PETSC_FALSE, z, p, nullptr, &work, nullptr); },
+        [&] { return steps->direction(n, PETSC_FALSE, z, p, x, &work, nullptr); },
         [&] { return steps->curvature(n, PETSC_TRUE, p, w, &work, nullptr); },
         [&] { return steps->curvature(n, PETSC_FALSE, p, w, &work, nullptr); },
         [&] { return steps->update(n, PETSC_TRUE, p, w, x, r, &work, nullptr); },
         [&] { return steps->update(n, PETSC_FALSE, p, w, x, r, &work, nullptr); },
+        [&] { return steps->update(n, PETSC_TRUE, p, w, nullptr, r, &work, nullptr); },
         [&] { return steps->update_scaled(n, p, w, z, x, r, w, &work, nullptr); },
+        [&] { return steps->update_scaled(n, p, w, z, nullptr, r, w, &work, nullptr); },
       };
       for (size_t k = 0; k < all.size(); ++k) {
         CALL(all[k]());

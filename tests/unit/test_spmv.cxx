@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 
 namespace
 {
@@ -445,12 +446,13 @@ TEST_P(Spmv, PlanesOneAfterTheOther)
 /* Slices that are swept and others: not constant, or with a slot in no window. An odd number of columns, and fewer than rows; x on 8 bytes only; added to a vector */
 TEST_P(Spmv, PlanesSwept)
 {
-  for (const auto &[n, line] : {
-         std::pair<PetscInt, PetscInt>{2200101, 288},
-          {2190002, 288},
-          {2190003, 640}
+  for (const auto &[m, n, line] : {
+         std::tuple<PetscInt, PetscInt, PetscInt>{2200101, 2200101, 288},
+           {2200101, 2190002, 288},
+           {2200101, 2190003, 640},
+           {1040101, 1040101, 128}
   }) {
-    const Csr    A = SweptPlanes(2200101, n, line);
+    const Csr    A = SweptPlanes(m, n, line);
     Vector       x, sum;
     const Vector expected = ExactProduct(A, &x);
     Product      product(GetParam(), A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});

@@ -8,9 +8,10 @@
      begin(Scalars &s)                  what the elements need of the scalars. Every thread of a GPU runs it on its own copy
      element(s, in[], out[], sum[])     one element of every vector: out[] from in[], sum[] added to. T is a double, or on the host a pack of them
      end(Scalars &s, const sum[])       the rest of the scalars, from the complete sums; run once
+     descends                           last elements first, on a GPU
 
    Scalars have a field `stop`: a step that finds it set leaves everything as it is, and a step whose begin() sets it leaves the vectors. A step with
-   reads_scalars false runs whatever the scalars hold.
+   reads_scalars false runs whatever the scalars hold, one with heeds_stop false though they have stopped.
 */
 #pragma once
 
@@ -30,6 +31,8 @@ struct PetscTCStep {
   static constexpr int  outputs       = Outputs;
   static constexpr int  sums          = Sums;
   static constexpr bool reads_scalars = true;
+  static constexpr bool heeds_stop    = true;
+  static constexpr bool descends      = false;
   /* Sizes of arrays: one of no elements is not C++ */
   static constexpr int in_size  = Inputs > 0 ? Inputs : 1;
   static constexpr int out_size = Outputs > 0 ? Outputs : 1;
@@ -72,7 +75,7 @@ PETSCTC_HOST_DEVICE int PetscTCSign(PetscReal x)
 template <class Step>
 PETSCTC_HOST_DEVICE bool PetscTCStepStopped(const typename Step::Scalars &s)
 {
-  if constexpr (Step::reads_scalars) return s.stop != 0.0;
+  if constexpr (Step::reads_scalars && Step::heeds_stop) return s.stop != 0.0;
   else return (void)s, false;
 }
 

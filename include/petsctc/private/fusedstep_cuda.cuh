@@ -2,9 +2,10 @@
    Runs fused steps (fusedstep.h) on the GPU, one kernel launch each, which may start while the kernel before it ends (overlap.cuh).
 
    Method   A grid of at most 528 blocks goes over pairs of elements with a stride of the grid; a thread loads 4 pairs of every vector (2 or 1 when there are more
-            than two inputs or seven vectors) before it computes, updates them, and adds to its private sums. GridReduce folds these; the one thread that has the complete sums
-            finishes the scalars. Blocks read the scalars when they start and that thread writes them when all have arrived, so no block sees a mixture.
-            The size of the grid, and with it the order of all sums, depends on n alone: not on the device, nor on the alignment of the vectors.
+            than two inputs or seven vectors) before it computes, updates them, and adds to its private sums. Steps that descend begin with the last pairs: what the kernel
+            before them had last is still in L2. GridReduce folds the sums; the one thread that has the complete sums finishes the scalars. Blocks read the scalars when they
+            start and that thread writes them when all have arrived, so no block sees a mixture.
+            The size of the grid, and with it the order of all sums, depends on n alone: not on the device, nor on the alignment of the vectors, nor on how many pairs are loaded at once.
    Layout   plain vectors. When all of them lie on 16 bytes a pair is one access, else two
    Memory   as stated with the steps; the scalars and the blocks' sums stay in L2
    References
@@ -41,18 +42,21 @@ template <bool wide, class Step>
 __device__ __forceinline__ void PetscTCStepElements(PetscInt n, const Step &step, const typename Step::Scalars &s, double sum[])
 {
   constexpr int    ahead = Step::inputs <= 2 ? 4 : (Step::inputs + Step::outputs <= 7 ? 2 : 1);
-  const PetscCount pairs = n / 2, stride = (PetscCount)gridDim.x * blockDim.x, thread = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  const PetscInt   pairs = n / 2, stride = (PetscInt)(gridDim.x * blockDim.x), thread = (PetscInt)(blockIdx.x * blockDim.x + threadIdx.x);
+  const PetscInt   mine  = pairs > thread ? (pairs - thread - 1) / stride + 1 : 0;
+  const PetscCount first = thread + (Step::descends ? (PetscCount)(mine - 1) * stride : 0), step_by = Step::descends ? -(PetscCount)stride : (PetscCount)stride;
 
-  for (PetscCount i = thread; i < pairs; i += ahead * stride) {
-    double2 v[ahead][Step::in_size];
+  for (PetscInt k0 = 0; k0 < mine; k0 += ahead) {
+    const PetscCount i = first + k0 * step_by;
+    double2          v[ahead][Step::in_size];
 
 #pragma unroll
     for (int a = 0; a < ahead; ++a) {
-      for (int k = 0; k < Step::inputs && i + a * stride < pairs; ++k) v[a][k] = PetscTCLoadPair<wide>(step.in[k], i + a * stride);
+      for (int k = 0; k < Step::inputs && k0 + a < mine; ++k) v[a][k] = PetscTCLoadPair<wide>(step.in[k], i + a * step_by);
     }
 #pragma unroll
     for (int a = 0; a < ahead; ++a) {
-      if (i + a * stride >= pairs) break;
+      if (k0 + a >= mine) break;
       double in0[Step::in_size], in1[Step::in_size], out0[Step::out_size], out1[Step::out_size];
 
       for (int k = 0; k < Step::inputs; ++k) {
@@ -61,7 +65,7 @@ __device__ __forceinline__ void PetscTCStepElements(PetscInt n, const Step &step
       }
       step.element(s, in0, out0, sum);
       step.element(s, in1, out1, sum);
-      for (int k = 0; k < Step::outputs; ++k) PetscTCStorePair<wide>(step.out[k], i + a * stride, make_double2(out0[k], out1[k]));
+      for (int k = 0; k < Step::outputs; ++k) PetscTCStorePair<wide>(step.out[k], i + a * step_by, make_double2(out0[k], out1[k]));
     }
   }
   if (thread == 0 && n % 2) { /* the odd one */

@@ -23,6 +23,7 @@ typedef struct {
   PetscErrorCode (*chip)(KSPTCChip *);
   PetscErrorCode (*create)(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can);
   PetscErrorCode (*create_streamed)(const AIJTCLayout *, KSPTCResidentWork *, PetscBool *can);
+  PetscErrorCode (*create_pipelined)(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can); /* NULL: the method has no such recurrences */
 } KSPTCResidentKernel;
 
 typedef enum {
@@ -32,6 +33,14 @@ typedef enum {
   KSPTC_RESIDENT_FORM,  /* the matrix on the chip, or not at all */
   KSPTC_RESIDENT_LAYOUT /* read from its layout, or not at all */
 } KSPTCResidentChoice;
+
+/* Recurrences of a method */
+typedef enum {
+  KSPTC_VARIANT_CLASSIC,
+  KSPTC_VARIANT_SINGLE,    /* one reduction: PETSc's */
+  KSPTC_VARIANT_PIPELINED, /* where the matrix is on the chip */
+  KSPTC_VARIANT_AUTO       /* the one that is fastest */
+} KSPTCVariant;
 
 /* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it or for a layout */
 typedef struct {
@@ -52,8 +61,10 @@ typedef struct {
   PetscBool                  scaled;
   PetscInt                   streamed[2]; /* .. slices of a layout, and rows of a lane, or 0 */
   PetscBool                  can;
-  PetscBool                  cannot_hold[2]; /* there was no work for the form, with a preconditioner or without: not to be tried again beside a layout */
-  KSPTCResidentWork          work;           /* nothing unless the device can */
+  PetscBool                  pipelined;          /* .. the form, with pipelined recurrences */
+  PetscBool                  cannot_hold[2];     /* there was no work for the form, with a preconditioner or without: not to be tried again beside a layout */
+  PetscBool                  cannot_pipeline[2]; /* likewise */
+  KSPTCResidentWork          work;               /* nothing unless the device can */
 } KSPTCResident;
 
 /* The first member of what a method carries */
@@ -66,21 +77,26 @@ struct _n_KSPTC {
   PetscErrorCode (*prepare)(KSP, KSPTC, const char **why);
   /* the fused solve */
   PetscErrorCode (*solve)(KSP, KSPTC);
+  /* tc->variant has been set. NULL: the method has one kind of recurrences */
+  PetscErrorCode (*choose)(KSP, KSPTC);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
 
-  PetscBool   fused;  /* option: fuse where legal */
-  PetscBool   tensor; /* option: reductions fold on the Tensor Core */
-  PetscBool   sums;   /* option: dot products with a product of the matrix in its pass, where it can */
-  PetscInt    ahead;  /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
-  PetscInt    nfused, nparent;
-  PetscBool   last_fused;
-  PetscBool   last_pc_in_steps;   /* of the last fused solve */
-  PetscBool   last_sums;          /* the same: did a product bring its dot products? */
-  const char *last_why;           /* why the last solve that was not fused was not */
-  const char *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
-  PetscInt    last_call;          /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
-  const char *last_why_not_call;  /* why not, NULL if nobody asked */
+  PetscBool    fused;   /* option: fuse where legal */
+  PetscBool    tensor;  /* option: reductions fold on the Tensor Core */
+  PetscBool    sums;    /* option: dot products with a product of the matrix in its pass, where it can */
+  KSPTCVariant variant; /* option */
+  PetscInt     ahead;   /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
+  PetscInt     nfused, nparent;
+  PetscBool    last_fused;
+  PetscBool    last_pc_in_steps;       /* of the last fused solve */
+  PetscBool    last_sums;              /* the same: did a product bring its dot products? */
+  const char  *last_why;               /* why the last solve that was not fused was not */
+  const char  *last_why_not_ahead;     /* why the last fused solve began no iteration ahead, NULL if it did */
+  PetscBool    last_pipelined;         /* was the last fused solve? */
+  PetscInt     last_call;              /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
+  const char  *last_why_not_call;      /* why not, NULL if nobody asked */
+  const char  *last_why_not_pipelined; /* why the last fused solve was not, NULL if nobody asked */
 
   KSPTCResident resident;
 

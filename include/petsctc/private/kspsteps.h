@@ -55,6 +55,7 @@ typedef struct {
   PetscReal dpi, dpiold;   /* p.Ap likewise */
   PetscReal a, b;          /* beta/dpi, beta/betaold */
   PetscReal rr, zz;        /* r.r, z.z */
+  PetscReal late;          /* 1: x lacks a p, which the last update has left to the next direction, or to settle; else 0 */
   PetscReal stop;          /* a PetscTCStop */
 } TCCGScalars;
 
@@ -80,14 +81,17 @@ typedef struct {
   PetscErrorCode (*residual)(PetscInt n, const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
   /* betaold <- beta; beta <- z.r; zz <- z.z. z may be r. Does nothing once stopped */
   PetscErrorCode (*project)(PetscInt n, const PetscScalar z[], const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
-  /* b <- first ? 0 : beta/betaold; p <- z + b p (first: p <- z, p's old content is not read). Before that: stop <- BETA_NAN, BETA_ZERO, or (not first) BETA_SIGN if beta*betaold < 0, in this order */
-  PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], TCCGWork *work, PetscTCStream stream);
+  /* b <- first ? 0 : beta/betaold; p <- z + b p (first: p <- z, p's old content is not read). Before that: stop <- BETA_NAN, BETA_ZERO, or (not first) BETA_SIGN if beta*betaold < 0, in this order.
+     x: not first, and the update before had none: x <- x + a p with the old p; late <- 0. NULL: there is nothing to be made up for */
+  PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
   /* dpiold <- dpi; dpi <- p.w; stop <- DPI_NAN, or DPI_SIGN if dpi == 0 or (not first) sign(dpi) sign(dpiold) < 0; else a <- beta/dpi */
   PetscErrorCode (*curvature)(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream);
-  /* (What curvature does if work->sums is set.) x <- x + a p; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
+  /* (What curvature does if work->sums is set.) x <- x + a p, or late <- 1 where x is NULL; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
   PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
-  /* The two of an iteration with a diagonal preconditioner: (curvature likewise) x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w */
+  /* The two of an iteration with a diagonal preconditioner: (curvature and x likewise) x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w */
   PetscErrorCode (*update_scaled)(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream);
+  /* x <- x + a p and late <- 0 if late is set, stopped or not */
+  PetscErrorCode (*settle)(PetscInt n, const PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
   /* Brings the scalars to the host; returns when they are there */
   PetscErrorCode (*read)(const TCCGWork *work, TCCGScalars *host, PetscTCStream stream);
   /* Marks that what has been asked for so far is what await() of the same number, 0 <= number < PETSCTC_RECORDS, waits for */

@@ -77,8 +77,9 @@ PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, con
 /* Values anew, from CSR arrays of the same pattern */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
-/* y <- A x */
+/* y <- A x; y <- |A| |x| */
 PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
+PETSC_INTERN void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
 /* Takes a form that is all zero, or what a failed create has left */
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form);
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form);

@@ -120,8 +120,8 @@ __device__ __forceinline__ double KSPTCCombine(double y, double z, double c)
   return fma(c, z, y);
 }
 
-/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero */
-template <class Finish>
+/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u| */
+template <bool magnitudes = false, class Finish>
 __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, lanes = A.lanes, shift = __ffs(lanes) - 1; /* division by lanes */
@@ -145,7 +145,7 @@ __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &
         value[k]  = is ? own.value[place + KSPTC_LANES * k] : 0.0;
       }
 #pragma unroll
-      for (int k = 0; k < KSPTC_BATCH; k++) sum = fma(value[k], u[column[k]], sum);
+      for (int k = 0; k < KSPTC_BATCH; k++) sum = magnitudes ? fma(fabs(value[k]), fabs(u[column[k]]), sum) : fma(value[k], u[column[k]], sum);
     }
     for (int distance = 1; distance < lanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
     if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum);

@@ -44,12 +44,13 @@ typedef struct {
 
 typedef struct {
   PetscBool         cuda;
-  PetscTCTagged    *published; /* CUDA: of every row, what blocks that have it as a ghost need */
+  PetscTCTagged    *published; /* CUDA: of every row, what blocks that have it as a ghost need: one number, or two */
   PetscTCTagged    *sums;      /* CUDA */
   uint64_t         *tag;       /* CUDA: the last tag given */
   void             *records;   /* CUDA: [PETSCTC_RECORDS] scalars of the method */
   PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */
   PetscReal         patience;  /* CUDA: seconds that a block waits for the others */
+  PetscScalar      *vectors;   /* host: of the method, if it has such */
 } KSPTCResidentWork;
 
 /* Each method has its own create. Destroy takes what a failed create has left */

@@ -10,6 +10,7 @@ typedef struct {
   PetscScalar       *z;        /* B r at the beginning and at the end; r if there is no preconditioner */
   const PetscScalar *diagonal; /* of B, NULL if there is no preconditioner */
   PetscScalar       *w;        /* work, may be z */
+  const PetscScalar *b;        /* the right-hand side, for those that make the residual anew (tccgpipelined.h) */
 } TCCGVectors;
 
 /* The vectors of a block: of its rows x, r, p, A p, and with a diagonal preconditioner its diagonal and z; of its ghosts p and z */

@@ -7,11 +7,13 @@
    Memory traffic bytes of a step (8 n for each vector read or written), and the time at 4.3 TB/s for n = 1,030,301
                     residual          8 n   1.9 us
                     project          16 n   3.8 us   (8 n when z is r)
-                    direction        24 n   5.8 us   (first: 16 n)
+                    direction        24 n   5.8 us   (first: 16 n; with x 40 n)
                     curvature        16 n   3.8 us
-                    update           48 n  11.5 us
-                    update_scaled    64 n  15.3 us
-                  An iteration without preconditioner is direction + curvature + update = 88 n, 72 n where the product brings p.w (curvature is then part of the update), with a diagonal one 104 n (128 n were it applied by itself: 24 n, and project).
+                    update           48 n  11.5 us   (without x 24 n)
+                    update_scaled    64 n  15.3 us   (without x 40 n)
+                    settle           24 n   5.8 us   (once a solve)
+                  An iteration without preconditioner is direction + curvature + update = 88 n, 72 n where the product brings p.w (curvature is then part of the update), 64 n where x follows with the next direction, which reads p as well; with a diagonal one 16 n
+                  more (40 n were it applied by itself: 24 n, and project).
    References     M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
                   Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
@@ -43,6 +45,8 @@ PETSCTC_HOST_DEVICE PetscReal TCCGNormSquare(const TCCGScalars &s, PetscTCNorm n
 }
 
 struct TCCGProject : PetscTCStep<TCCGScalars, 2, 0, 2> {
+  static constexpr bool descends = true; /* as the updates: z.r has the same bits whichever step adds it up */
+
   PetscTCTest  test;
   TCCGScalars *record;
 
@@ -63,9 +67,11 @@ struct TCCGProject : PetscTCStep<TCCGScalars, 2, 0, 2> {
   }
 };
 
-/* The first direction has one input: what p holds before may be anything, NaN included */
-template <bool first>
-struct TCCGDirection : PetscTCStep<TCCGScalars, first ? 1 : 2, 1, 0> {
+/* The first direction has one input: what p holds before may be anything, NaN included. late: x lacks a p */
+template <bool first, bool late>
+struct TCCGDirection : PetscTCStep<TCCGScalars, first ? 1 : (late ? 3 : 2), late ? 2 : 1, 0> {
+  static_assert(!first || !late, "x lacks nothing yet");
+
   PETSCTC_HOST_DEVICE void begin(TCCGScalars &s) const
   {
     if (PetscTCIsInfOrNan(s.beta)) s.stop = PETSCTC_STOP_BETA_NAN;
@@ -80,7 +86,25 @@ struct TCCGDirection : PetscTCStep<TCCGScalars, first ? 1 : 2, 1, 0> {
 
     if constexpr (first) out[0] = z;
     else out[0] = z + s.b * in[1];
+    if constexpr (late) out[1] = in[2] + s.a * in[1];
   }
+  PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar[]) const
+  {
+    if (late) s.late = 0.0;
+  }
+};
+
+struct TCCGSettle : PetscTCStep<TCCGScalars, 2, 1, 0> {
+  static constexpr bool heeds_stop = false;
+
+  template <class T>
+  PETSCTC_HOST_DEVICE void element(const TCCGScalars &s, const T in[], T out[], T[]) const
+  {
+    const T &p = in[0], &x = in[1];
+
+    out[0] = s.late ? x + s.a * p : x;
+  }
+  PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar[]) const { s.late = 0.0; }
 };
 
 PETSCTC_HOST_DEVICE void TCCGEndCurvature(TCCGScalars &s, PetscScalar dpi, bool first)
@@ -116,7 +140,11 @@ struct TCCGCurvature : PetscTCStep<TCCGScalars, 2, 0, 1> {
   PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar sum[]) const { TCCGEndCurvature(s, sum[0], first); }
 };
 
-struct TCCGUpdate : PetscTCStep<TCCGScalars, 4, 2, 1> {
+/* late: without p and x */
+template <bool late>
+struct TCCGUpdate : PetscTCStep<TCCGScalars, late ? 2 : 4, late ? 1 : 2, 1> {
+  static constexpr bool descends = true; /* the product ends with the last rows */
+
   bool            identity;
   PetscTCTest     test;
   TCCGScalars    *record;
@@ -127,15 +155,16 @@ struct TCCGUpdate : PetscTCStep<TCCGScalars, 4, 2, 1> {
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &s, const T in[], T out[], T sum[]) const
   {
-    const T &p = in[0], &w = in[1], &x = in[2], &r = in[3];
+    const T &w = in[0], &r = in[1];
 
-    out[0] = x + s.a * p;
-    out[1] = r + (-s.a) * w;
-    PetscTCAddProduct(sum[0], out[1], out[1]);
+    out[0] = r + (-s.a) * w;
+    if constexpr (!late) out[1] = in[3] + s.a * in[2];
+    PetscTCAddProduct(sum[0], out[0], out[0]);
   }
   PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar sum[]) const
   {
-    s.rr = sum[0];
+    s.late = late;
+    s.rr   = sum[0];
     if (identity) {
       s.betaold = s.beta;
       s.beta    = s.rr;
@@ -146,7 +175,10 @@ struct TCCGUpdate : PetscTCStep<TCCGScalars, 4, 2, 1> {
 };
 
 /* z is not read back from where it is stored: that may be w */
-struct TCCGUpdateScaled : PetscTCStep<TCCGScalars, 5, 3, 3> {
+template <bool late>
+struct TCCGUpdateScaled : PetscTCStep<TCCGScalars, late ? 3 : 5, late ? 2 : 3, 3> {
+  static constexpr bool descends = true;
+
   PetscTCTest     test;
   TCCGScalars    *record;
   TCCGProductSums product;
@@ -156,17 +188,18 @@ struct TCCGUpdateScaled : PetscTCStep<TCCGScalars, 5, 3, 3> {
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &s, const T in[], T out[], T sum[]) const
   {
-    const T &p = in[0], &w = in[1], &d = in[2], &x = in[3], &r = in[4];
+    const T &w = in[0], &r = in[1], &d = in[2];
 
-    out[0] = x + s.a * p;
-    out[1] = r + (-s.a) * w;
-    out[2] = out[1] * d;
-    PetscTCAddProduct(sum[0], out[1], out[1]);
-    PetscTCAddProduct(sum[1], out[2], out[1]);
-    PetscTCAddProduct(sum[2], out[2], out[2]);
+    out[0] = r + (-s.a) * w;
+    out[1] = out[0] * d;
+    if constexpr (!late) out[2] = in[4] + s.a * in[3];
+    PetscTCAddProduct(sum[0], out[0], out[0]);
+    PetscTCAddProduct(sum[1], out[1], out[0]);
+    PetscTCAddProduct(sum[2], out[1], out[1]);
   }
   PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar sum[]) const
   {
+    s.late    = late;
     s.rr      = sum[0];
     s.betaold = s.beta;
     s.beta    = sum[1];
@@ -201,14 +234,20 @@ struct TCCGStepsOn {
     },
                work, stream);
   }
-  static PetscErrorCode direction(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], TCCGWork *work, PetscTCStream stream)
+  static PetscErrorCode direction(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream)
   {
-    return first ? run(n,
-                       TCCGDirection<true>{
-                         {{z}, {p}}
+    if (first)
+      return run(n,
+                 TCCGDirection<true, false>{
+                   {{z}, {p}}
+      },
+                 work, stream);
+    return x ? run(n,
+                   TCCGDirection<false, true>{
+                     {{z, p, x}, {p, x}}
     },
-                       work, stream)
-                 : run(n, TCCGDirection<false>{{{z, p}, {p}}}, work, stream);
+                   work, stream)
+             : run(n, TCCGDirection<false, false>{{{z, p}, {p}}}, work, stream);
   }
   static PetscErrorCode curvature(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream)
   {
@@ -221,24 +260,37 @@ struct TCCGStepsOn {
   }
   static PetscErrorCode update(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream)
   {
-    return run(n,
-               TCCGUpdate{
-                 {{p, w, x, r}, {x, r}                   },
-                 identity == PETSC_TRUE, work->test, work->record, {work->sums,   work->first == PETSC_TRUE}
-    },
-               work, stream);
-  }
+    const TCCGProductSums product = {work->sums, work->first == PETSC_TRUE};
 
+    return x ? run(n,
+                   TCCGUpdate<false>{
+                     {{w, r, p, x}, {r, x}},
+                     identity == PETSC_TRUE, work->test, work->record, product
+    },
+                   work, stream)
+             : run(n, TCCGUpdate<true>{{{w, r}, {r}}, identity == PETSC_TRUE, work->test, work->record, product}, work, stream);
+  }
   static PetscErrorCode update_scaled(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
   {
+    const TCCGProductSums product = {work->sums, work->first == PETSC_TRUE};
+
+    return x ? run(n,
+                   TCCGUpdateScaled<false>{
+                     {{w, r, d, p, x}, {r, z, x}},
+                     work->test, work->record, product
+    },
+                   work, stream)
+             : run(n, TCCGUpdateScaled<true>{{{w, r, d}, {r, z}}, work->test, work->record, product}, work, stream);
+  }
+  static PetscErrorCode settle(PetscInt n, const PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream)
+  {
     return run(n,
-               TCCGUpdateScaled{
-                 {{p, w, d, x, r}, {x, r, z}                },
-                 work->test, work->record, {work->sums,      work->first == PETSC_TRUE}
+               TCCGSettle{
+                 {{p, x}, {x}}
     },
                work, stream);
   }
 
-  static constexpr TCCGSteps table = {Backend::template create<TCCGWork>, Backend::template destroy<TCCGWork>, reset, residual, project, direction, curvature, update, update_scaled, Backend::template read<TCCGWork, TCCGScalars>,
+  static constexpr TCCGSteps table = {Backend::template create<TCCGWork>, Backend::template destroy<TCCGWork>, reset, residual, project, direction, curvature, update, update_scaled, settle, Backend::template read<TCCGWork, TCCGScalars>,
                                       Backend::template mark<TCCGWork>,   Backend::template await<TCCGWork>};
 };

@@ -116,13 +116,30 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
+  if (tc->last_why_not_pipelined) PetscCall(PetscViewerASCIIPrintf(viewer, "  not pipelined (last: %s)\n", tc->last_why_not_pipelined));
   if (tc->last_call) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s\n", tc->last_call, tc->resident.layout ? ", the matrix read from its layout" : ""));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s\n", tc->last_call, tc->last_pipelined ? ", pipelined" : (tc->resident.layout ? ", the matrix read from its layout" : "")));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (tc->last_why_not_call) PetscCall(PetscViewerASCIIPrintf(viewer, "  not resident (last: %s)\n", tc->last_why_not_call));
   if (tc->last_why_not_ahead) PetscCall(PetscViewerASCIIPrintf(viewer, "  no iterations begun ahead (last: %s)\n", tc->last_why_not_ahead));
   else if (tc->lead) PetscCall(PetscViewerASCIIPrintf(viewer, "  iterations begun ahead %" PetscInt_FMT "\n", tc->lead));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCVariantFromOptions(KSP ksp, KSPTC tc, PetscOptionItems PetscOptionsObject)
+{
+  static const char *const variants[] = {"classic", "single", "pipelined", "auto"};
+  char                     name[64];
+  PetscInt                 variant = tc->variant;
+  PetscBool                set;
+
+  PetscFunctionBegin;
+  if (!tc->choose) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_variant", tc->name));
+  PetscCall(PetscOptionsEList(name, "Recurrences: PETSc's, those with one reduction, those with one barrier where the matrix is on the chip, or the fastest", tc->page, variants, 4, variants[variant], &variant, &set));
+  tc->variant = (KSPTCVariant)variant;
+  if (set) PetscCall((*tc->choose)(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,6 +164,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   PetscCall(PetscOptionsBool(name, "Take dot products with a product of the matrix in its pass, where it is a MATAIJTC", tc->page, tc->sums, &tc->sums, NULL));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
   PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them: 0 to 16, or decide", tc->page, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
+  PetscCall(KSPTCVariantFromOptions(ksp, tc, PetscOptionsObject));
   PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -128,6 +128,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity)
     PetscCall(KSPTCResidentRelease(tc));
     state->backend        = tc->backend;
     state->cannot_hold[0] = state->cannot_hold[1] = PETSC_FALSE;
+    state->cannot_pipeline[0] = state->cannot_pipeline[1] = PETSC_FALSE;
     PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, tc));
   }
   state->address      = A;
@@ -138,13 +139,13 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity)
 }
 
 /* Is the work there for this? streamed: what it is for, 0 for a form, whose work depends on the preconditioner */
-static PetscBool KSPTCHasWork(const KSPTCResident *state, PetscBool scaled, const PetscInt streamed[2])
+static PetscBool KSPTCHasWork(const KSPTCResident *state, PetscBool scaled, PetscBool pipelined, const PetscInt streamed[2])
 {
-  return (PetscBool)(state->made && (streamed[0] || state->scaled == scaled) && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
+  return (PetscBool)(state->made && state->pipelined == pipelined && (streamed[0] || state->scaled == scaled) && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
 }
 
 /* The work for the layout, if there is one, or else for the form */
-static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled)
+static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, PetscBool pipelined)
 {
   KSPTCResident             *state       = &tc->resident;
   const KSPTCResidentKernel *kernel      = &state->kernel[tc->backend];
@@ -152,15 +153,30 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled)
   const PetscInt             streamed[2] = {layout ? layout->nslices[AIJTC_ROWS] : 0, layout ? layout->params.rrows : 0};
 
   PetscFunctionBegin;
-  if (KSPTCHasWork(state, scaled, streamed)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (KSPTCHasWork(state, scaled, pipelined, streamed)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentReleaseWork(state));
   state->backend = tc->backend;
   if (layout) PetscCall((*kernel->create_streamed)(layout, &state->work, &state->can));
-  else PetscCall((*kernel->create)(&state->form, scaled, &state->work, &state->can));
+  else PetscCall((*(pipelined ? kernel->create_pipelined : kernel->create))(&state->form, scaled, &state->work, &state->can));
   state->made        = PETSC_TRUE;
+  state->pipelined   = pipelined;
   state->scaled      = scaled;
   state->streamed[0] = streamed[0];
   state->streamed[1] = streamed[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* With the matrix on the chip: pipelined recurrences, if they are asked for and there is room for them */
+static PetscErrorCode KSPTCPipeline(KSPTC tc, PetscBool identity, PetscBool *is)
+{
+  KSPTCResident *state = &tc->resident;
+
+  PetscFunctionBegin;
+  *is = PETSC_FALSE;
+  if (tc->variant < KSPTC_VARIANT_PIPELINED || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_TRUE));
+  *is                              = state->can;
+  state->cannot_pipeline[identity] = (PetscBool)!state->can;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -169,6 +185,7 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
 {
   KSPTCResident *state = &tc->resident;
   Mat_AIJTC     *aijtc;
+  PetscBool      pipelined;
 
   PetscFunctionBegin;
   state->layout = NULL;
@@ -178,7 +195,9 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   PetscCall(KSPTCUpdateForm(tc, A, identity));
   if (!state->fits) *why = "the matrix does not fit on the chip, or its form into device memory";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!state->cannot_hold[identity]) PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
+  PetscCall(KSPTCPipeline(tc, identity, &pipelined));
+  if (pipelined) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->cannot_hold[identity]) PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_FALSE));
   if (!state->can) state->cannot_hold[identity] = PETSC_TRUE;
   if (state->cannot_hold[identity]) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -198,7 +217,7 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
     *why = layout->params.bs > 1 ? "the matrix does not fit on the chip, and with several unknowns a node the steps are as fast" : "the matrix does not fit on the chip, and with so many nonzeros in a row the steps are as fast";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   state->layout = layout;
-  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity));
+  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_FALSE));
   if (!state->can) *why = "the vectors do not fit on the chip, or the device does not run the cooperative kernel";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -228,7 +247,9 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   const char              **why    = &tc->last_why_not_call;
 
   PetscFunctionBegin;
-  tc->resident.is = PETSC_FALSE;
+  tc->resident.is            = PETSC_FALSE;
+  tc->last_pipelined         = PETSC_FALSE;
+  tc->last_why_not_pipelined = tc->variant == KSPTC_VARIANT_PIPELINED ? "the solve is not resident, or the matrix is not on the chip with all vectors" : NULL;
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
@@ -241,8 +262,10 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   tc->resident.is         = PETSC_TRUE;
   tc->resident.steps_lead = tc->lead;
+  tc->last_pipelined      = tc->resident.pipelined;
   tc->last_call           = PETSCTC_MAX_CALL;
-  tc->lead                = PETSCTC_MAX_CALL;
+  if (tc->last_pipelined) tc->last_why_not_pipelined = NULL;
+  tc->lead = PETSCTC_MAX_CALL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -252,6 +275,7 @@ PetscErrorCode KSPTCResidentRefused(KSPTC tc)
   PetscFunctionBegin;
   PetscCheck(!tc->begun, PETSC_COMM_SELF, PETSC_ERR_GPU, "The device launched the cooperative kernel for %" PetscInt_FMT " iterations and then no more: do other processes share it? Use -ksp_%s_resident false", tc->begun, tc->name);
   tc->resident.is       = PETSC_FALSE;
+  tc->last_pipelined    = PETSC_FALSE;
   tc->last_call         = 0;
   tc->lead              = tc->resident.steps_lead;
   tc->last_why_not_call = "the device refused to launch the cooperative kernel";

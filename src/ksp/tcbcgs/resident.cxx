@@ -5,9 +5,9 @@
 #include "tcbcgsimpl.h"
 
 const KSPTCResidentKernel TCBCGSResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host,  TCBCGSResidentCreate_Host, TCBCGSStreamedCreate_Host},
+  {KSPTCChipGet_Host,  TCBCGSResidentCreate_Host, TCBCGSStreamedCreate_Host, NULL},
 #if PETSCTC_HAVE_CUDA
-  {TCBCGSChipGet_CUDA, TCBCGSResidentCreate_CUDA, TCBCGSStreamedCreate_CUDA}
+  {TCBCGSChipGet_CUDA, TCBCGSResidentCreate_CUDA, TCBCGSStreamedCreate_CUDA, NULL}
 #endif
 };
 

@@ -2,12 +2,13 @@
    KSPTCCG with its iterations in few calls (tccgresident.h), of which each leaves a record for every iteration. The host goes through the records as through those of iterations begun ahead, while the next
    call is under way.
 */
+#include <petsctc/private/tccgpipelined.h>
 #include "tccgimpl.h"
 
 const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host, TCCGResidentCreate_Host, TCCGStreamedCreate_Host},
+  {KSPTCChipGet_Host, TCCGResidentCreate_Host, TCCGStreamedCreate_Host, TCCGPipelinedCreate_Host},
 #if PETSCTC_HAVE_CUDA
-  {TCCGChipGet_CUDA,  TCCGResidentCreate_CUDA, TCCGStreamedCreate_CUDA}
+  {TCCGChipGet_CUDA,  TCCGResidentCreate_CUDA, TCCGStreamedCreate_CUDA, TCCGPipelinedCreate_CUDA}
 #endif
 };
 
@@ -18,31 +19,33 @@ static PetscErrorCode TCCGCall(KSP_TCCG *cg, const KSPTCChunk<TCCGScalars> *chun
   PetscFunctionBegin;
 #if PETSCTC_HAVE_CUDA
   if (cg->backend == KSPTC_CUDA) {
-    if (state->layout) PetscCall(TCCGStreamed_CUDA(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+    if (state->pipelined) PetscCall(TCCGPipelined_CUDA(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
+    else if (state->layout) PetscCall(TCCGStreamed_CUDA(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
     else PetscCall(TCCGResident_CUDA(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  if (state->layout) PetscCall(TCCGStreamed_Host(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+  if (state->pipelined) PetscCall(TCCGPipelined_Host(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
+  else if (state->layout) PetscCall(TCCGStreamed_Host(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
   else PetscCall(TCCGResident_Host(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
-  const PetscInt          scaled = cg->identity ? 0 : 1;
-  const Vec               all[] = {cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = scaled ? all : all + 1;
-  PetscScalar            *array[] = {NULL, NULL, NULL, NULL, NULL}, **a = scaled ? array : array + 1;
+  const PetscInt          without = cg->identity ? 1 : 0, read = 2 - without;
+  const Vec               all[] = {cg->diagonal.d, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = all + without;
+  PetscScalar            *array[] = {NULL, NULL, NULL, NULL, NULL, NULL}, **a = array + without;
   PetscBool               refused = PETSC_FALSE;
   KSPTCChunk<TCCGScalars> chunk;
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentChunk(ksp, cg, TCCGNormOfType(ksp->normtype), &chunk));
-  PetscCall(KSPTCStepBegin(cg, scaled, 4, v, a));
-  const TCCGVectors vectors = {array[1], array[2], array[3], scaled ? array[4] : array[2], array[0], array[4]};
+  PetscCall(KSPTCStepBegin(cg, read, 4, v, a));
+  const TCCGVectors vectors = {array[2], array[3], array[4], without ? array[3] : array[5], array[0], array[5], array[1]};
 
   PetscCall(TCCGCall(cg, &chunk, &vectors, &refused));
-  PetscCall(KSPTCStepEnd(cg, scaled, 4, v, a, 0.0));
+  PetscCall(KSPTCStepEnd(cg, read, 4, v, a, 0.0));
   PetscCall(KSPTCResidentBegun(cg, chunk.last, refused));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

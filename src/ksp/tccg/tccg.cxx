@@ -46,15 +46,38 @@ static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* May x follow an update with the next direction, which reads p as well? Where iterations may begin ahead nobody looks at x before the solve ends */
+static PetscBool TCCGLeavesX(const KSP_TCCG *cg)
+{
+  return (PetscBool)(cg->lead > 0);
+}
+
 static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first, PetscBool z_is_r)
 {
-  const Vec    v[] = {z_is_r ? ksp->work[0] : ksp->work[1], ksp->work[2]};
+  const Vec      v[]    = {z_is_r ? ksp->work[0] : ksp->work[1], ksp->work[2], ksp->vec_sol};
+  const PetscInt writes = cg->late ? 2 : 1;
+  PetscScalar   *a[3]   = {NULL, NULL, NULL};
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(cg, 1, writes, v, a));
+  PetscCall((*cg->steps->direction)(cg->n, first, a[0], a[1], a[2], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 1, writes, v, a, first ? 0.0 : 2.0 * writes * cg->n));
+  cg->late = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The end of a solve by steps: x is complete */
+static PetscErrorCode TCCGSettle(KSP ksp, KSP_TCCG *cg)
+{
+  const Vec    v[] = {ksp->work[2], ksp->vec_sol};
   PetscScalar *a[2];
 
   PetscFunctionBegin;
+  if (!cg->late) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCStepBegin(cg, 1, 1, v, a));
-  PetscCall((*cg->steps->direction)(cg->n, first, a[0], a[1], cg->w, cg->stream));
-  PetscCall(KSPTCStepEnd(cg, 1, 1, v, a, first ? 0.0 : 2.0 * cg->n));
+  PetscCall((*cg->steps->settle)(cg->n, a[0], a[1], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 1, 1, v, a, 2.0 * cg->n));
+  cg->late = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -84,30 +107,36 @@ static PetscLogDouble TCCGSumsFlops(const KSP_TCCG *cg)
 
 static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
 {
-  const Vec      v[]   = {ksp->work[2], ksp->work[1], ksp->vec_sol, ksp->work[0]};
-  PetscLogDouble flops = 4.0 * cg->n + TCCGSumsFlops(cg);
-  PetscScalar   *a[4];
+  const PetscBool late   = TCCGLeavesX(cg);
+  const PetscInt  writes = late ? 1 : 2;
+  const Vec       v[]    = {ksp->work[2], ksp->work[1], ksp->work[0], ksp->vec_sol};
+  PetscLogDouble  flops  = 2.0 * writes * cg->n + TCCGSumsFlops(cg);
+  PetscScalar    *a[4]   = {NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
   if (cg->identity) flops += TCCGProjectFlops(ksp, cg);
-  PetscCall(KSPTCStepBegin(cg, 2, 2, v, a));
-  PetscCall((*cg->steps->update)(cg->n, cg->identity, a[0], a[1], a[2], a[3], cg->w, cg->stream));
-  PetscCall(KSPTCStepEnd(cg, 2, 2, v, a, flops));
+  PetscCall(KSPTCStepBegin(cg, 2, writes, v, a));
+  PetscCall((*cg->steps->update)(cg->n, cg->identity, a[0], a[1], a[3], a[2], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 2, writes, v, a, flops));
+  cg->late = late;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* TCCGUpdate() and TCCGPrecondition() in one step. z takes the place of w */
 static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
 {
-  const Vec      v[]   = {ksp->work[2], cg->diagonal.d, ksp->vec_sol, ksp->work[0], ksp->work[1]};
-  PetscLogDouble flops = 5.0 * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
-  PetscScalar   *a[5];
+  const PetscBool late   = TCCGLeavesX(cg);
+  const PetscInt  writes = late ? 2 : 3;
+  const Vec       v[]    = {ksp->work[2], cg->diagonal.d, ksp->work[0], ksp->work[1], ksp->vec_sol};
+  PetscLogDouble  flops  = (2.0 * writes - 1.0) * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
+  PetscScalar    *a[5]   = {NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(cg, 2, 3, v, a));
-  PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[4], a[1], a[2], a[3], a[4], cg->w, cg->stream));
-  PetscCall(KSPTCStepEnd(cg, 2, 3, v, a, flops));
+  PetscCall(KSPTCStepBegin(cg, 2, writes, v, a));
+  PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[3], a[1], a[4], a[2], a[3], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, 2, writes, v, a, flops));
+  cg->late = late;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,6 +161,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
   PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
   cg->resident.is = PETSC_FALSE;
+  cg->late        = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -347,12 +377,28 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* KSPCG's loop. After `failed` it ends with the reason that is set */
+static PetscErrorCode TCCGLoop(KSP ksp, KSP_TCCG *cg)
+{
+  PetscBool failed = PETSC_FALSE;
+  PetscInt  i      = 0;
+
+  PetscFunctionBegin;
+  do {
+    PetscCall(TCCGIterate(ksp, cg, i, &failed));
+    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
+    if (ksp->reason) break;
+    i++;
+  } while (i < ksp->max_it);
+  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
 {
   const Vec v[]    = {ksp->work[2], ksp->work[0], ksp->work[1]};
   KSP_TCCG *cg     = (KSP_TCCG *)tc;
   PetscBool failed = PETSC_FALSE;
-  PetscInt  i      = 0;
   PetscReal obj;
 
   PetscFunctionBegin;
@@ -362,13 +408,8 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentSetUp(ksp, cg, cg->A, v, cg->identity, NULL, &cg->diagonal));
   PetscCall(TCCGTakeDiagonal(ksp, cg));
-  do {
-    PetscCall(TCCGIterate(ksp, cg, i, &failed));
-    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
-    if (ksp->reason) break;
-    i++;
-  } while (i < ksp->max_it);
-  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscCall(TCCGLoop(ksp, cg));
+  PetscCall(TCCGSettle(ksp, cg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -455,6 +496,16 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* KSPCG has the recurrences with one reduction, and vectors for them that KSPSetUp() makes */
+static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
+{
+  const PetscBool single = (PetscBool)(tc->variant == KSPTC_VARIANT_SINGLE);
+
+  PetscFunctionBegin;
+  if (single != ((KSP_TCCG *)tc)->single_reduction) PetscCall(KSPCGUseSingleReduction(ksp, single));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*MC
    KSPTCCG - "tccg" - The preconditioned conjugate gradient method with fused vector operations
 
@@ -464,7 +515,8 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tccg_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process, add p.Ap while Ap is made (default)
 .  -ksp_tccg_ahead <decide>      - (decide|0 to 16) iterations begun before the host has looked at the one before them
--  -ksp_tccg_resident <decide>   - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
+.  -ksp_tccg_resident <decide>   - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
+-  -ksp_tccg_variant <classic>   - (classic|single|pipelined|auto) recurrences
 
    Level: beginner
 
@@ -493,9 +545,19 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.8 million rows on an H200, if that has
    neither tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
 
+   `-ksp_tccg_variant` chooses the recurrences. `classic` are those of `KSPCG`. `single` is `KSPCGUseSingleReduction()`: `KSPCG`'s own code. `pipelined` are those of `KSPPIPECG`, with one barrier an iteration instead
+   of two, for resident solves with the matrix on the chip (`form`); other solves stay classic and `-ksp_view` says so. `auto` takes them wherever they are possible. Rounding errors grow in these recurrences: every 64
+   iterations the residual and the products that are carried are made anew from the iterate and the direction. Iteration counts may differ from `KSPCG`'s by a few where many iterations are needed; where p.Ap, which is then a
+   recurrence too, loses its sign to rounding, near the attainable accuracy, the solve ends with `KSP_DIVERGED_INDEFINITE_MAT` as it does with single reduction.
+
    Sums are added in a fixed order: two runs give the same bits.
 
-.seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`
+   References:
+   M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
+   P. Ghysels, W. Vanroose, Hiding global synchronization latency in the preconditioned Conjugate Gradient algorithm, Parallel Computing 40, 2014;
+   Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
+
+.seealso: [](ch_ksp), `KSPCG`, `KSPPIPECG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 {
@@ -508,6 +570,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->page             = "KSPTCCG";
   cg->prepare          = KSPTCPrepare_TCCG;
   cg->solve            = KSPSolve_TCCG;
+  cg->choose           = KSPTCChoose_TCCG;
   cg->release          = KSPTCRelease_TCCG;
   cg->resident.kernel  = TCCGResidentKernels;
   cg->resident.vectors = TCCGVectorsOfBlock(false);

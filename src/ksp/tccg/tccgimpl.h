@@ -17,6 +17,7 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   PetscBool     identity; /* the preconditioner is none, and not applied: z is r */
   KSPTCDiagonal diagonal; /* where z makes the norm, or the solve is resident: then part of the step that ends an iteration */
   PetscBool     known;    /* s.beta is z.r of the coming iteration: the host has read it */
+  PetscBool     late;     /* x lacks what the last update begun leaves to the next direction */
   PetscReal     obj;      /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
 
   /* what was asked of KSPCG */

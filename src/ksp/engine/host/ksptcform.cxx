@@ -169,8 +169,9 @@ PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The sums of the rows of a slice of block k, y[row - first] */
-static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, const PetscScalar x[], PetscScalar y[])
+/* The sums of the rows of a slice of block k, y[row - first]. term(a, x): of a sum */
+template <class Term>
+static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, const PetscScalar x[], PetscScalar y[], Term term)
 {
   const int32_t  lanes = A->lanes, own = A->block_row[k + 1] - A->block_row[k];
   const int32_t *ghost            = A->ghost + A->block_ghost[k];
@@ -179,7 +180,7 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, co
   for (int32_t place = A->start[slice]; place < A->start[slice + 1]; place++) {
     const int32_t column = A->column[place];
 
-    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += A->value[place] * x[column < own ? A->block_row[k] + column : ghost[column - own]];
+    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->value[place], x[column < own ? A->block_row[k] + column : ghost[column - own]]);
   }
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];
@@ -187,13 +188,24 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, co
   for (int32_t row = 0; row < rows; row++) y[row] = sum[row * lanes];
 }
 
-void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[])
+template <class Term>
+static void Mult(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[], Term term)
 {
   const int32_t rows = KSPTCRowsOfSlice(A);
 
   for (int k = 0; k < A->blocks; k++) {
     int32_t row = A->block_row[k];
 
-    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++, row += rows) MultSlice(A, k, s, PetscMin(rows, A->block_row[k + 1] - row), x, y + row);
+    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++, row += rows) MultSlice(A, k, s, PetscMin(rows, A->block_row[k + 1] - row), x, y + row, term);
   }
+}
+
+void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[])
+{
+  Mult(A, x, y, [](PetscScalar a, PetscScalar of_x) { return a * of_x; });
+}
+
+void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[])
+{
+  Mult(A, x, y, [](PetscScalar a, PetscScalar of_x) { return PetscAbsScalar(a * of_x); });
 }

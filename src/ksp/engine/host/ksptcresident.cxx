@@ -1,6 +1,6 @@
 /*
    Method
-     The work of resident solvers on the host, which need none, and what is asked when a call is over.
+     The work of resident solvers on the host, most of which need none, and what is asked when a call is over.
 
    Layout
      include/petsctc/private/ksptcresident.h
@@ -13,6 +13,7 @@
 PetscErrorCode KSPTCResidentDestroy_Host(KSPTCResidentWork *work)
 {
   PetscFunctionBegin;
+  PetscCall(PetscFree(work->vectors));
   *work = {};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -120,8 +120,8 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
 
 __device__ __forceinline__ void Begin(TCCGScalars &s, bool first)
 {
-  if (first) TCCGDirection<true>{}.begin(s);
-  else TCCGDirection<false>{}.begin(s);
+  if (first) TCCGDirection<true, false>{}.begin(s);
+  else TCCGDirection<false, false>{}.begin(s);
 }
 
 __device__ __forceinline__ void Curve(TCCGScalars &s, bool first, const double pw[])
@@ -139,13 +139,13 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   TCCGScalars left; /* nobody's: the record is the scalars as they are then */
 
   if constexpr (scaled) {
-    TCCGUpdateScaled step = {};
+    TCCGUpdateScaled<false> step = {};
 
     step.test   = KSPTCTestAt(P.chunk, it);
     step.record = &left;
     step.end(s, sum);
   } else {
-    TCCGUpdate step = {};
+    TCCGUpdate<false> step = {};
 
     step.identity = true;
     step.test     = KSPTCTestAt(P.chunk, it);

@@ -133,8 +133,8 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, do
 
 __device__ __noinline__ void Begin(TCCGScalars &s, bool first)
 {
-  if (first) TCCGDirection<true>{}.begin(s);
-  else TCCGDirection<false>{}.begin(s);
+  if (first) TCCGDirection<true, false>{}.begin(s);
+  else TCCGDirection<false, false>{}.begin(s);
 }
 
 __device__ __noinline__ void Curve(TCCGScalars &s, bool first, double pw)
@@ -148,9 +148,9 @@ __device__ __noinline__ void Curve(TCCGScalars &s, bool first, double pw)
 /* Sums, test and record of iteration `it` */
 __device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
-  TCCGScalars      left; /* nobody's: the record is the scalars as they are then */
-  TCCGUpdateScaled scaled = {};
-  TCCGUpdate       plain  = {};
+  TCCGScalars             left; /* nobody's: the record is the scalars as they are then */
+  TCCGUpdateScaled<false> scaled = {};
+  TCCGUpdate<false>       plain  = {};
 
   scaled.test = plain.test = KSPTCTestAt(P.chunk, it);
   scaled.record = plain.record = &left;

@@ -39,7 +39,7 @@ static PetscErrorCode Iterate(PetscInt n, const KSPTCChunk<TCCGScalars> *chunk, 
   for (PetscInt it = chunk->first; it < chunk->last && steps->s->stop == 0.0; it++) {
     const PetscBool first = (PetscBool)(it == 0);
 
-    PetscCall((*TCCGSteps_Host.direction)(n, first, v->z, v->p, steps, stream));
+    PetscCall((*TCCGSteps_Host.direction)(n, first, v->z, v->p, NULL, steps, stream));
     if (steps->s->stop != 0.0) break;
     PetscCall(mult());
     PetscCall((*TCCGSteps_Host.curvature)(n, first, v->p, v->w, steps, stream));
