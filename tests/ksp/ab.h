@@ -1,6 +1,6 @@
 /*
    A/B: one system solved by PETSc's own method and by the fused one, in the same program. What must agree: the reason, the iteration count, the length of the residual
-   history, its first ten entries to 1e-6 (in double precision, see Tolerance()) and the later ones to 5e-2 (CG and BiCGSTAB amplify rounding as they go), the last norm as its entry, the solution to 1e-6 (and 1e-13, where it is 0), and
+   history, its first ten entries to 1e-6 (in double precision, see Tolerance()) and the later ones to 5e-2 (CG and BiCGSTAB amplify rounding as they go), the last norm as its entry, the solution to 1e-6 (and 1e-12, where it is 0), and
    the error code of a solve that errors. Everything is decided here; the programs print names, counts and PASS or what differs.
 */
 #pragma once
@@ -134,7 +134,7 @@ static PETSC_UNUSED PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b,
   if (PetscIsInfOrNanReal(na)) {
     PetscCall(VecNorm(b->x, NORM_2, &nd));
     if (!PetscIsInfOrNanReal(nd)) PetscCall(PetscSNPrintf(text, len, "a finite solution, where PETSc's is not"));
-  } else if (!(nd <= Tolerance(1e-6) * na + Tolerance(1e-13))) PetscCall(PetscSNPrintf(text, len, "solutions differ by %g of %g", (double)nd, (double)na));
+  } else if (!(nd <= Tolerance(1e-6) * na + Tolerance(1e-12))) PetscCall(PetscSNPrintf(text, len, "solutions differ by %g of %g", (double)nd, (double)na));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -141,6 +141,69 @@ static PetscErrorCode StaysClassic(Mat A, Vec b, const char variant[], const cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One object whose recurrences and matrix change gives the bits of one made for each solve; auto takes the pipelined ones */
+static PetscErrorCode Switches(Mat A, Vec b)
+{
+  const char *const variants[] = {"classic", "auto", "pipelined", "classic", "pipelined"};
+  PetscBool         ok         = PETSC_TRUE, same, found;
+  Mat               M;
+  KSP               one, fresh;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &M));
+  PetscCall(Create("tccg", NULL, "form", PETSC_FALSE, M, PCJACOBI, &one));
+  for (const char *variant : variants) {
+    ABRun run[2];
+
+    PetscCall(MatShift(M, 0.01));
+    PetscCall(Create("tccg", variant, "form", PETSC_FALSE, M, PCJACOBI, &fresh));
+    PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", variant));
+    PetscCall(KSPSetFromOptions(one));
+    PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
+    PetscCall(Solve(one, b, Tolerance(1e-8), 300, &run[0]));
+    PetscCall(Solve(fresh, b, Tolerance(1e-8), 300, &run[1]));
+    PetscCall(Views(one, "iterations in a call, pipelined\n", &found));
+    PetscCall(VecEqual(run[0].x, run[1].x, &same));
+    ok = (PetscBool)(ok && same && found == (PetscBool)(variant[0] != 'c') && run[0].its == run[1].its && run[0].reason > 0);
+    for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
+    PetscCall(KSPDestroy(&fresh));
+  }
+  PetscCall(Say("recurrences and matrices that change", ok));
+  PetscCall(KSPDestroy(&one));
+  PetscCall(MatDestroy(&M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A right-hand side that does not live where the solution does, and changes */
+static PetscErrorCode OtherMemory(Mat A, Vec x)
+{
+  PetscBool ok = PETSC_TRUE;
+  PetscReal residual, norm;
+  PetscInt  n;
+  Vec       b, copy;
+  KSP       ksp;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecDuplicate(x, &copy));
+  PetscCall(VecGetLocalSize(x, &n));
+  PetscCall(VecCreateSeq(PETSC_COMM_SELF, n, &b));
+  PetscCall(Create("tccg", "pipelined", "form", PETSC_FALSE, A, PCJACOBI, &ksp));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 300));
+  for (int k = 1; k < 4; k++) {
+    PetscCall(ABVecFill(b, k));
+    PetscCall(KSPSolve(ksp, b, x));
+    PetscCall(VecCopy(b, copy));
+    PetscCall(TrueResidual(A, copy, x, &residual));
+    PetscCall(VecNorm(b, NORM_2, &norm));
+    ok = (PetscBool)(ok && residual <= Tolerance(1e-6) * norm);
+  }
+  PetscCall(Say("right-hand sides on the host", ok));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&copy));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A;
@@ -158,6 +221,8 @@ int main(int argc, char **argv)
   }
   PetscCall(StaysClassic(A, b, "pipelined", "pipelined, but not resident"));
   PetscCall(StaysClassic(A, b, "auto", "auto, but not resident"));
+  PetscCall(Switches(A, b));
+  PetscCall(OtherMemory(A, b));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&b));
   PetscCall(ABFinish());

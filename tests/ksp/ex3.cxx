@@ -254,4 +254,15 @@ int main(int argc, char **argv)
          requires: cuda
          args: -mat_vec_type cuda
 
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_tccg_resident form -ksp_tccg_variant pipelined
+      output_file: output/ex3.out
+      requires: double # in single precision rounding decides how these end
+      test:
+         suffix: host_pipelined
+      test:
+         suffix: cuda_pipelined
+         requires: cuda
+         args: -mat_vec_type cuda
+
 TEST*/

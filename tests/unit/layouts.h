@@ -34,6 +34,11 @@ public:
     return p_;
   }
 
+  void Set(const std::vector<T> &values)
+  {
+    ASSERT_EQ(values.size(), size_);
+    Copy(p_, values.data(), true);
+  }
   std::vector<T> Values() const
   {
     std::vector<T> values(size_);

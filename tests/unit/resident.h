@@ -312,6 +312,16 @@ public:
     EXPECT_EQ(steps()->read(&work_, &s, nullptr), PETSC_SUCCESS);
     return s;
   }
+  void SetScalars(const Scalars &s)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda_) {
+      EXPECT_EQ(cudaMemcpy(work_.s, &s, sizeof(s), cudaMemcpyHostToDevice), cudaSuccess);
+      return;
+    }
+#endif
+    *work_.s = s;
+  }
   Scalars Record(PetscInt it) const
   {
     return work_.records[it % PETSCTC_RECORDS];
@@ -333,6 +343,10 @@ public:
   Vector R() const
   {
     return r_.Values();
+  }
+  void SetR(const Vector &r)
+  {
+    r_.Set(r);
   }
   const auto *Matrix() const
   {

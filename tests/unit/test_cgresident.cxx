@@ -1,6 +1,7 @@
 /* Iterations of conjugate gradients in one call, the matrix on the chip or read from its layout, classic or pipelined: chunks change no bit of the classic ones, results are those of the method in long double, a
    solve stops where its test says */
 #include <petsctc/private/tccgpipelined.h>
+#include "../precision.h"
 #include "resident.h"
 
 namespace
@@ -247,19 +248,76 @@ TEST_P(CGStreamed, VectorsInDeviceMemory)
   }
 }
 
-/* The residual that iterations carry from one call to the next is that of x */
+/* | b - A x | / | r | as the iterations have it, 0 where they have ended, or r is little more than rounding */
+double TrueToCarried(const Csr &A, const Solve<PipelinedCG> &solve, const TCCGScalars &s)
+{
+  long double bb = 0.0L;
+
+  for (PetscScalar b : solve.B()) bb += (long double)b * b;
+  const double carried = std::sqrt((double)(s.rr / bb));
+
+  return s.stop == PETSCTC_STOP_UNWRITTEN || carried < reduction ? 0.0 : RelativeResidual(A, solve.X(), solve.B()) / carried;
+}
+
+/* A call begins with a residual that is not that of x, as rounding may have made it: it ends with that of x */
 TEST_P(CGPipelined, CallsMakeTheResidualAnew)
 {
-  ForAll<PipelinedCG>([](const System &system, Jacobi side) {
-    Solve<PipelinedCG> solve(GetParam(), system, side);
-    const PetscInt     cuts[] = {0, 3, 4, 7};
-    long double        bb     = 0.0L;
+  int compared = 0;
 
-    for (PetscScalar b : solve.B()) bb += (long double)b * b;
-    for (int k = 0; k < 3; k++) ASSERT_NO_FATAL_FAILURE(solve.Run(cuts[k], cuts[k + 1]));
-    if (solve.Record(7).stop == PETSCTC_STOP_UNWRITTEN) return; /* an exact solution before */
-    ASSERT_NEAR(RelativeResidual(system.A, solve.X(), solve.B()), std::sqrt(solve.Record(7).rr / (double)bb), 1000 * PETSC_MACHINE_EPSILON);
+  ForAll<PipelinedCG>([&compared](const System &system, Jacobi side) {
+    Solve<PipelinedCG> solve(GetParam(), system, side);
+
+    ASSERT_NO_FATAL_FAILURE(solve.Run(0, 3));
+    Vector r = solve.R();
+    for (size_t k = 0; k < r.size(); k++) r[k] *= k % 2 ? 1.25 : 0.75;
+    solve.SetR(r);
+    ASSERT_NO_FATAL_FAILURE(solve.Run(3, 5));
+    const double ratio = TrueToCarried(system.A, solve, solve.Record(5));
+    if (ratio == 0.0) return;
+    ASSERT_NEAR(ratio, 1.0, Tolerance(1e-6));
+    compared++;
   });
+  ASSERT_GE(compared, 10);
+}
+
+/* The first call takes r as it is: with one that is too small the test passes too early, and is asked again with that of x. Anywhere in a call, and in its last iteration */
+TEST_P(CGPipelined, TestsAreAskedAgain)
+{
+  for (PetscInt last : {(PetscInt)PETSCTC_MAX_CALL, (PetscInt)1}) {
+    const System      &system = Systems(true)[0];
+    Solve<PipelinedCG> solve(GetParam(), system, Jacobi::None);
+    const PetscReal    start = std::sqrt(solve.Current().zz);
+    Vector             small = solve.R();
+    PetscInt           its   = 1;
+
+    for (PetscScalar &r : small) r *= 1e-9;
+    solve.SetR(small);
+    solve.SetTest(PETSCTC_NORM_RR, reduction * start);
+    for (PetscInt first = 0; first < PETSCTC_MAX_CALL; first += last) ASSERT_NO_FATAL_FAILURE(solve.Run(first, first + last));
+    ASSERT_EQ(solve.Record(1).stop, PETSCTC_STOP_NONE) << "ended by a residual that was none";
+    while (its < PETSCTC_MAX_CALL && solve.Record(its).stop == PETSCTC_STOP_NONE) its++;
+    ASSERT_EQ(solve.Record(its).stop, PETSCTC_STOP_TEST);
+    ASSERT_LE(RelativeResidual(system.A, solve.X(), solve.B()), 1.01 * reduction);
+    ASSERT_NEAR(RelativeResidual(system.A, solve.X(), solve.B()), std::sqrt(solve.Record(its).rr) / start, 0.01 * reduction);
+  }
+}
+
+/* A direction that is none of the method's, with scalars that do not go with it: p.Ap as it recurs has the wrong sign, p.Ap itself has not, and the direction begins anew */
+TEST_P(CGPipelined, DirectionsBeginAnew)
+{
+  const System      &system = Systems(true)[0];
+  Solve<PipelinedCG> solve(GetParam(), system, Jacobi::None);
+
+  ASSERT_NO_FATAL_FAILURE(solve.Run(0, 3));
+  TCCGScalars s = solve.Current();
+  s.dpi *= 1e6;
+  solve.SetScalars(s);
+  ASSERT_NO_FATAL_FAILURE(solve.Run(3, 5));
+  ASSERT_EQ(solve.Record(4).stop, PETSCTC_STOP_NONE);
+  ASSERT_EQ(solve.Record(4).b, 0.0);
+  ASSERT_GT(solve.Record(4).dpi, 0.0);
+  ASSERT_LT(solve.Record(5).rr, solve.Record(3).rr);
+  ASSERT_NEAR(TrueToCarried(system.A, solve, solve.Record(5)), 1.0, Tolerance(1e-6));
 }
 
 /* p.Ap that changes its sign, as an indefinite matrix has it here in the second iteration at the latest, or is NaN: x and r are what they were after the iteration before */

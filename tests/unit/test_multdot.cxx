@@ -189,12 +189,30 @@ TEST_P(MultDot, ManyRuns)
 /* 110 planes of 157 slices, 10 blocks side by side and 22 behind each other with 5 planes each */
 TEST_P(MultDot, PlanesSwept)
 {
-  const Csr         A      = SweptPlanes(2200101, 2200101);
   const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
-  ProductAndDots    product(GetParam(), A, params, true);
 
-  if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), 220u); }
-  ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 10));
+  for (PetscInt line : {128, 288, 640}) {
+    const Csr      A = SweptPlanes(2200101, 2200101, line);
+    ProductAndDots product(GetParam(), A, params, true);
+
+    if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), 220u); }
+    ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 10));
+  }
+}
+
+/* The least grids that are swept: 52 planes, 10 blocks side by side with 2 planes each; one of 34 would be as much in vain as not */
+TEST_P(MultDot, SmallGridsSwept)
+{
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+  const PetscInt    rows[] = {1040101, 680101};
+
+  for (PetscInt m : rows) {
+    const Csr      A = SweptPlanes(m, m, 128);
+    ProductAndDots product(GetParam(), A, params, true);
+
+    if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks() == 260u, m == rows[0]) << product.RowsBlocks(); }
+    ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 10));
+  }
 }
 
 /* One sum through a million equal terms would be off by 1e-11 of itself */

@@ -44,13 +44,14 @@ typedef enum {
 
 /* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it or for a layout */
 typedef struct {
-  const KSPTCResidentKernel *kernel;     /* [KSPTC_BACKENDS] */
-  KSPTCVectors               vectors;    /* of a block, at least */
-  KSPTCResidentChoice        choice;     /* option */
-  PetscBool                  is;         /* of the solve under way, from its first iteration on */
-  PetscInt                   steps_lead; /* what `lead` was for the steps */
-  KSPTCBackend               backend;    /* of form and work */
-  Mat                        address;    /* of what the form was made. Never looked into, NULL: there is none */
+  const KSPTCResidentKernel *kernel;       /* [KSPTC_BACKENDS] */
+  KSPTCVectors               vectors;      /* of a block, at least */
+  PetscBool                  may_pipeline; /* of the solve under way */
+  KSPTCResidentChoice        choice;       /* option */
+  PetscBool                  is;           /* of the solve under way, from its first iteration on */
+  PetscInt                   steps_lead;   /* what `lead` was for the steps */
+  KSPTCBackend               backend;      /* of form and work */
+  Mat                        address;      /* of what the form was made. Never looked into, NULL: there is none */
   PetscObjectId              id;
   PetscObjectState           nonzerostate, state;
   PetscBool                  fits;

@@ -4,7 +4,7 @@
 
    Scalars never visit the host inside an iteration: a step that reduces also derives what the next step needs (a = beta/dpi, ...) and sets `stop` when PETSc's
    solver would leave the loop there. With `stop` set every later step leaves all vectors and scalars as they are (the iterate is frozen), so the host may look once an
-   iteration, find the reason, and the solution is the one PETSc would have returned.
+   iteration, find the reason, and the solution is the one PETSc would have returned; for CG where x is updated late, once settle has run.
 
    Nor need the host look before it begins the next iterations. The step that ends an iteration then tests the norm as KSPConvergedDefault() does, sets `stop` where that ends the solve, and leaves a
    copy of the scalars, a record, in the host's memory. The host goes through the records in their order, long after, and does with each what it would have done at the time. An iteration that is

@@ -3,7 +3,7 @@
    sizes and a stream: no PETSc object.
 
    Scalars, records, stops and the meaning of an iteration are those of kspsteps.h: before and after a call, vectors and scalars are what the steps would have left after as many iterations, up to the
-   rounding of sums. How iterations are cut into calls changes no bit.
+   rounding of sums. How iterations are cut into calls changes no bit. (Pipelined recurrences, tccgpipelined.h: up to their rounding, which depends on the calls.)
 */
 #pragma once
 

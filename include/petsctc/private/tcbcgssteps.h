@@ -97,6 +97,8 @@ struct TCBCGSBreakdownScaled : PetscTCStep<TCBCGSScalars, 3, 1, 1> {
 };
 
 struct TCBCGSHalf : PetscTCStep<TCBCGSScalars, 2, 1, 0> {
+  static constexpr bool descends = true; /* the product ends with the last rows */
+
   const PetscScalar *product; /* v.rp of the product before, or NULL: breakdown has run */
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
@@ -146,6 +148,8 @@ struct TCBCGSStabilizeScaled : PetscTCStep<TCBCGSScalars, 3, 1, 2> {
 };
 
 struct TCBCGSUpdate : PetscTCStep<TCBCGSScalars, 5, 2, 2> {
+  static constexpr bool descends = true;
+
   PetscTCTest        test;
   TCBCGSScalars     *record;
   const PetscScalar *product; /* s.t and t.t of the product before, or NULL: stabilize has run */

@@ -11,8 +11,8 @@
                   w <- A u are made anew (residual replacement)
 
                     when a call begins, every PETSCTC_MAX_CALL iterations; the first call of a solve needs w alone
-                    when the test would end the solve: it is asked again with the new r, and the solve goes on if that does not pass
-                    when p.Ap, or z.r, has become what ends a solve. Should p.Ap still be, u.w + 2 b u.s + b^2 p.s tells, which is p.Ap for whatever p: it ends the solve too, or else p <- u begins anew
+                    when the test or z.r would end the solve: they are asked again with the new r, and the solve goes on if that does not pass
+                    when p.Ap has become what ends a solve. Should it still be, u.w + 2 b u.s + b^2 p.s tells, which is p.Ap for whatever p: it ends the solve too, or else p <- u begins anew
 
                   r is left as it is where it differs from b - A x by no more than rounding errors of computing that, eps (|b| + |A| |x|): there the residual of the classic recurrences is as far from the true one,
                   and goes on to decrease.
@@ -83,6 +83,13 @@ PETSCTC_HOST_DEVICE void TCCGPipelinedEnd(TCCGScalars &s, const PetscTCTest &tes
   }
 }
 
+/* Does z.r end the solve? The host, who has it from the record, says so too: the record must be one of vectors made anew then */
+PETSCTC_HOST_DEVICE bool TCCGPipelinedEnds(TCCGScalars s)
+{
+  TCCGDirection<false, false>{}.begin(s);
+  return s.stop != 0.0;
+}
+
 /* After an update: ends the iteration and begins the next one, unless it is the last of the call. Returns 0, or what is to be done first: VERIFY, and s and the record are as they were; or REPLACE, and the next
    iteration has not begun */
 template <bool scaled>
@@ -91,7 +98,7 @@ PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedStep(TCCGScalars &s, TCCGScalars &rec
   TCCGScalars now = s;
 
   TCCGPipelinedEnd<scaled>(now, test, sum);
-  if (now.stop != 0.0) return TCCG_PIPELINED_VERIFY;
+  if (now.stop != 0.0 || TCCGPipelinedEnds(now)) return TCCG_PIPELINED_VERIFY;
   s = record = now;
   if (last) return 0.0;
   TCCGPipelinedNext(now, false, [&](PetscReal b) { return sum[TCCG_PIPELINED_SUMS<scaled> - 1] - b * b * s.dpi; });

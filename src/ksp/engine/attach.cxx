@@ -54,10 +54,12 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
   } else {
     PetscCall(KSPTCRegisterCitation());
     PetscCall(KSPTCSetLead(ksp, tc));
-    tc->last_pc_in_steps  = PETSC_FALSE;
-    tc->last_sums         = PETSC_FALSE;
-    tc->last_call         = 0;
-    tc->last_why_not_call = NULL;
+    tc->last_pc_in_steps       = PETSC_FALSE;
+    tc->last_sums              = PETSC_FALSE;
+    tc->last_call              = 0;
+    tc->last_why_not_call      = NULL;
+    tc->last_pipelined         = PETSC_FALSE;
+    tc->last_why_not_pipelined = NULL;
     tc->nfused++;
     petsctc_counts.fused++;
     PetscCall((*tc->solve)(ksp, tc));

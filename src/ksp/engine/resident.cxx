@@ -3,6 +3,7 @@
 */
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/kspengine.h>
+#include <petsctc/private/petsctcdevice.h>
 
 /* ---- when */
 
@@ -173,7 +174,7 @@ static PetscErrorCode KSPTCPipeline(KSPTC tc, PetscBool identity, PetscBool *is)
 
   PetscFunctionBegin;
   *is = PETSC_FALSE;
-  if (tc->variant < KSPTC_VARIANT_PIPELINED || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->may_pipeline || state->cannot_hold[identity] || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_TRUE));
   *is                              = state->can;
   state->cannot_pipeline[identity] = (PetscBool)!state->can;
@@ -236,6 +237,17 @@ static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors";
+
+/* Pipelined recurrences make the residual anew from the right-hand side, which need not live where the solution does */
+static PetscErrorCode KSPTCMayPipeline(KSP ksp, KSPTC tc, PetscBool *may)
+{
+  PetscFunctionBegin;
+  *may = (PetscBool)(tc->variant >= KSPTC_VARIANT_PIPELINED);
+  if (*may && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, may));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
    Before the first iteration: tc->resident.is. If so, D is the diagonal of the preconditioner, nothing if there is none.
 
@@ -247,12 +259,12 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   const char              **why    = &tc->last_why_not_call;
 
   PetscFunctionBegin;
-  tc->resident.is            = PETSC_FALSE;
-  tc->last_pipelined         = PETSC_FALSE;
-  tc->last_why_not_pipelined = tc->variant == KSPTC_VARIANT_PIPELINED ? "the solve is not resident, or the matrix is not on the chip with all vectors" : NULL;
+  tc->resident.is = PETSC_FALSE;
+  if (tc->variant == KSPTC_VARIANT_PIPELINED) tc->last_why_not_pipelined = not_pipelined;
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCMayPipeline(ksp, tc, &tc->resident.may_pipeline));
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (identity) PetscCall(VecDestroy(&D->d));
@@ -274,9 +286,10 @@ PetscErrorCode KSPTCResidentRefused(KSPTC tc)
 {
   PetscFunctionBegin;
   PetscCheck(!tc->begun, PETSC_COMM_SELF, PETSC_ERR_GPU, "The device launched the cooperative kernel for %" PetscInt_FMT " iterations and then no more: do other processes share it? Use -ksp_%s_resident false", tc->begun, tc->name);
-  tc->resident.is       = PETSC_FALSE;
-  tc->last_pipelined    = PETSC_FALSE;
-  tc->last_call         = 0;
+  tc->resident.is    = PETSC_FALSE;
+  tc->last_pipelined = PETSC_FALSE;
+  tc->last_call      = 0;
+  if (tc->variant == KSPTC_VARIANT_PIPELINED) tc->last_why_not_pipelined = not_pipelined;
   tc->lead              = tc->resident.steps_lead;
   tc->last_why_not_call = "the device refused to launch the cooperative kernel";
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -33,16 +33,25 @@ static PetscErrorCode TCCGCall(KSP_TCCG *cg, const KSPTCChunk<TCCGScalars> *chun
 
 static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
-  const PetscInt          without = cg->identity ? 1 : 0, read = 2 - without;
-  const Vec               all[] = {cg->diagonal.d, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], ksp->work[2], ksp->work[1]}, *v = all + without;
-  PetscScalar            *array[] = {NULL, NULL, NULL, NULL, NULL, NULL}, **a = array + without;
+  const bool              scaled = !cg->identity, pipelined = cg->resident.pipelined;
   PetscBool               refused = PETSC_FALSE;
+  PetscInt                read    = 0;
+  Vec                     v[6];
+  PetscScalar            *a[6];
   KSPTCChunk<TCCGScalars> chunk;
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentChunk(ksp, cg, TCCGNormOfType(ksp->normtype), &chunk));
+  if (scaled) v[read++] = cg->diagonal.d;
+  if (pipelined) v[read++] = ksp->vec_rhs;
+  PetscScalar **const written = a + read;
+
+  v[read]     = ksp->vec_sol;
+  v[read + 1] = ksp->work[0];
+  v[read + 2] = ksp->work[2];
+  v[read + 3] = ksp->work[1];
   PetscCall(KSPTCStepBegin(cg, read, 4, v, a));
-  const TCCGVectors vectors = {array[2], array[3], array[4], without ? array[3] : array[5], array[0], array[5], array[1]};
+  const TCCGVectors vectors = {written[0], written[1], written[2], scaled ? written[3] : written[1], scaled ? a[0] : NULL, written[3], pipelined ? a[read - 1] : NULL};
 
   PetscCall(TCCGCall(cg, &chunk, &vectors, &refused));
   PetscCall(KSPTCStepEnd(cg, read, 4, v, a, 0.0));

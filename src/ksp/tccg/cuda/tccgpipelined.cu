@@ -12,8 +12,8 @@
      Vectors of a block: of its rows x, r, p, s, z, w, (the diagonal,) m, and behind m that of the ghosts. published: two numbers a row
 
    Memory traffic
-     A call: the form once, x, r, p and b twice. An iteration: 16 bytes a row stored and 16 a ghost fetched, in L2, as with two barriers (tccgresident.cuh), whose latencies decide: half as much is expected,
-     2.2 us for 7-point 43^3. Vectors made anew: five barriers, the time of some three iterations
+     A call: the form once, x, r and p twice. Vectors made anew: b. An iteration: 16 bytes a row stored and 16 a ghost fetched, in L2, as with two barriers (tccgresident.cuh), whose latencies decide: half as much was expected,
+     2.2 us for 7-point 43^3, and 3.2 came (docs/performance.md). Vectors made anew: five barriers, the time of some three iterations
 
    References
      Ghysels, Vanroose, Hiding global synchronization latency in the preconditioned Conjugate Gradient algorithm, Parallel Computing 40, 2014

@@ -389,8 +389,10 @@ SweepShape ShapeFor(const AIJTCLayout &A)
 bool SweepIsBuilt(const SweepShape &shape)
 {
   cudaFuncAttributes attributes;
+  const cudaError_t  cerr = cudaFuncGetAttributes(&attributes, shape.kernel[0]);
 
-  return !cudaFuncGetAttributes(&attributes, shape.kernel[0]) && attributes.ptxVersion >= 90;
+  if (cerr) (void)cudaGetLastError(); /* it must not appear again after the next launch */
+  return !cerr && attributes.ptxVersion >= 90;
 }
 
 /* Blocks of a kernel that a multiprocessor holds, 0 if it has not enough shared memory. cudaFuncSetAttribute() is then done, too */
