@@ -11,7 +11,7 @@ typedef struct {
 
 static const Method cg            = {KSPCG, "tccg", "-ksp_tccg_resident", "true", "classic"};
 static const Method cg_pipelined  = {KSPCG, "tccg", "-ksp_tccg_resident", "form", "pipelined"};
-static const Method cg_streamed   = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "auto"}; /* which is classic there */
+static const Method cg_streamed   = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "auto"}; /* which is classic when the layout is read */
 static const Method bcgs          = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "true", NULL};
 static const Method bcgs_streamed = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "layout", NULL};
 
@@ -380,7 +380,7 @@ static PetscErrorCode Decides(const Method *method, Mat A, Vec b)
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(Create(method, "decide", A, PCJACOBI, &ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, IsPipelined(method) ? pipelined : held, &resident));
+  PetscCall(Views(ksp, method->variant && strcmp(method->variant, "classic") ? pipelined : held, &resident)); /* auto: on the chip */
   PetscCall(Say("left open", (PetscBool)(resident == cuda && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
