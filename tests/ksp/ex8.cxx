@@ -301,6 +301,17 @@ static PetscErrorCode GridWithOption(PetscReal wind, const char option[], const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Long solves with a null space of the constants, with a preconditioner and without, are those of PETSc; pipelined recurrences do not do them */
+static PetscErrorCode Projects(const Method *method, Mat N, Vec b)
+{
+  const Method classic = {method->parent, method->type, method->option, method->value, "classic"};
+  PetscFunctionBeginUser;
+  for (PCType pctype : {PCNONE, PCJACOBI}) {
+    for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_UNPRECONDITIONED}) PetscCall(Ends(&classic, N, b, pctype, PC_LEFT, norm));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A matrix whose layout is of tiles: it can be held, not read */
 static PetscErrorCode Tiles(const Method *method, PetscReal wind, Vec b)
 {
@@ -419,7 +430,8 @@ static PetscErrorCode All(const Method *method, PetscReal wind)
   PetscCall(MatSetNullSpace(N, constant));
   PetscCall(MatNullSpaceRemove(constant, b));
   PetscCall(MatNullSpaceDestroy(&constant));
-  PetscCall(Refuses(method, N, b, PCJACOBI, NULL, "the matrix has a null space"));
+  if (IsCG(method)) PetscCall(Projects(method, N, b));
+  else PetscCall(Refuses(method, N, b, PCJACOBI, NULL, "the matrix has a null space"));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&N));
   PetscCall(VecDestroy(&b));

@@ -24,7 +24,8 @@ inline std::string Name(const ::testing::TestParamInfo<Backend> &info)
 enum class Jacobi {
   None,
   Left,
-  Right
+  Right,
+  Projected /* left, and behind it the projection against the constants */
 };
 
 struct System {
@@ -194,6 +195,39 @@ private:
   Array<PetscInt>    i_, j_;
   Array<PetscScalar> a_;
 };
+
+/* The diagonal that makes rows add up to 0 */
+inline Csr Singular(Csr A)
+{
+  for (PetscInt r = 0; r < A.m; r++) {
+    PetscScalar others = 0.0;
+
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) others += A.j[k] == r ? 0.0 : A.a[k];
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) A.a[k] = A.j[k] == r ? -others : A.a[k];
+  }
+  return A;
+}
+
+inline std::vector<System> MakeSingularSystems()
+{
+  const bool          small = SmallSystems();
+  std::vector<System> all;
+  const auto          add = [&](const char *name, const Csr &A) { all.push_back({name, Singular(Dominant(A, true))}); };
+
+  add("7-point", SevenPoint(12));
+  add(small ? "7-point of odd size" : "7-point, all blocks", SevenPoint(small ? 13 : 43));
+  add("27-point", TwentySevenPoint(small ? 5 : 9));
+  add("dense 100", FromColumns(100, [](PetscInt) { return Range(0, 100); }));
+  return all;
+}
+
+/* Symmetric, with the constants for a null space */
+inline const std::vector<System> &SingularSystems()
+{
+  static const std::vector<System> all = MakeSingularSystems();
+
+  return all;
+}
 
 /* The inverse diagonal, 1 where there is none */
 inline Vector Diagonal(const Csr &A)
@@ -403,7 +437,7 @@ inline double RelativeResidual(const Csr &A, const Vector &x, const Vector &b)
 
 /* ---- what holds for every method; it also has
 
-     symmetric            are its systems?
+     systems()            of equations; symmetric: are they?
      sides()              of its preconditioner
      norm, square(s)      of its test, and which scalar that is the root of
      carried              so many of the vectors that work() makes are carried from one call to the next: the first ones
@@ -413,9 +447,9 @@ inline double RelativeResidual(const Csr &A, const Vector &x, const Vector &b)
 template <class Method, class Check>
 void ForAll(Check check)
 {
-  for (const System &system : Systems(Method::symmetric)) {
+  for (const System &system : Method::systems()) {
     for (Jacobi side : Method::sides()) {
-      SCOPED_TRACE(std::string(system.name) + (side == Jacobi::None ? "" : side == Jacobi::Left ? ", jacobi" : ", jacobi from the right"));
+      SCOPED_TRACE(std::string(system.name) + (side == Jacobi::None ? "" : side == Jacobi::Left ? ", jacobi" : side == Jacobi::Right ? ", jacobi from the right" : ", jacobi and a projection"));
       ASSERT_NO_FATAL_FAILURE(check(system, side));
     }
   }

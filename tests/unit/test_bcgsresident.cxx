@@ -15,10 +15,11 @@ struct BCGS {
   static constexpr PetscTCNorm norm      = PETSCTC_NORM_RR;
   static constexpr int         carried   = 2;
 
-  static std::vector<Jacobi> sides() { return {Jacobi::None, Jacobi::Left, Jacobi::Right}; }
-  static PetscReal           square(const Scalars &s) { return s.rr; }
-  static KSPTCVectors        vectors(bool scaled) { return TCBCGSVectorsOfBlock(scaled); }
-  static KSPTCChip           chip(PETSC_UNUSED bool cuda)
+  static const std::vector<System> &systems() { return Systems(symmetric); }
+  static std::vector<Jacobi>        sides() { return {Jacobi::None, Jacobi::Left, Jacobi::Right}; }
+  static PetscReal                  square(const Scalars &s) { return s.rr; }
+  static KSPTCVectors               vectors(bool scaled) { return TCBCGSVectorsOfBlock(scaled); }
+  static KSPTCChip                  chip(PETSC_UNUSED bool cuda)
   {
     KSPTCChip chip = {0, 0};
 

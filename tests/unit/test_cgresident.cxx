@@ -17,10 +17,11 @@ struct CG {
   static constexpr PetscTCNorm norm      = PETSCTC_NORM_ZZ;
   static constexpr int         carried   = 1;
 
-  static std::vector<Jacobi> sides() { return {Jacobi::None, Jacobi::Left}; }
-  static PetscReal           square(const Scalars &s) { return s.zz; }
-  static KSPTCVectors        vectors(bool scaled) { return TCCGVectorsOfBlock(scaled); }
-  static KSPTCChip           chip(PETSC_UNUSED bool cuda)
+  static const std::vector<System> &systems() { return Systems(symmetric); }
+  static std::vector<Jacobi>        sides() { return {Jacobi::None, Jacobi::Left}; }
+  static PetscReal                  square(const Scalars &s) { return s.zz; }
+  static KSPTCVectors               vectors(bool scaled) { return TCCGVectorsOfBlock(scaled); }
+  static KSPTCChip                  chip(PETSC_UNUSED bool cuda)
   {
     KSPTCChip chip = {0, 0};
 
@@ -65,7 +66,7 @@ struct CG {
   }
   static Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi)
   {
-    return {x, r, work[0], d ? work[2] : r, d, d ? work[2] : work[1], nullptr};
+    return {x, r, work[0], d ? work[2] : r, d, d ? work[2] : work[1], PETSC_FALSE, nullptr};
   }
   static PetscErrorCode start(const Steps *steps, PetscInt n, const Vectors &v, Work *w)
   {
@@ -124,20 +125,61 @@ struct PipelinedCG : CG {
   }
 };
 
+inline Vector WithoutMean(Vector v)
+{
+  long double mean = 0.0L;
+
+  for (PetscScalar k : v) mean += k;
+  for (PetscScalar &k : v) k = (PetscScalar)(k - mean / (long double)v.size());
+  return v;
+}
+
+/* Of a method: with a constant null space, for right-hand sides without mean */
+template <class Method>
+struct Projected : Method {
+  static const std::vector<System> &systems() { return SingularSystems(); }
+  static std::vector<Jacobi>        sides() { return {Jacobi::Projected}; }
+  static Vector                     residual(const Vector &b, const Vector &, Jacobi) { return WithoutMean(b); }
+  /* p, w, z */
+  static std::vector<Vector> work(const Vector &b, const Vector &d, Jacobi side)
+  {
+    std::vector<Vector> vectors = Method::work(WithoutMean(b), d, side);
+
+    vectors[2] = WithoutMean(vectors[2]);
+    return vectors;
+  }
+  static typename Method::Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
+  {
+    typename Method::Vectors v = Method::bind(x, r, d, work, side);
+
+    v.constant = PETSC_TRUE;
+    return v;
+  }
+};
+
+struct ProjectedCG : Projected<CG> {
+  using Matrix = HeldMatrix<CG>;
+};
+using ProjectedStreamedCG = Projected<StreamedCG>;
+
 /* Conjugate gradients as they are in the books, in long double: a_k, z.r and r.r after iteration k + 1 */
 struct Reference {
   std::vector<long double> a, zr, rr;
 
-  Reference(const Csr &A, const Vector &b, const Vector &d, bool preconditioned, int its)
+  Reference(const Csr &A, const Vector &b, const Vector &d, Jacobi side, int its)
   {
     std::vector<long double> r(b.begin(), b.end()), z(A.m), p(A.m), w(A.m);
     long double              old = 0.0L;
 
     for (int it = 0; it <= its; it++) {
-      long double now = 0.0L, square = 0.0L, pw = 0.0L;
+      long double now = 0.0L, square = 0.0L, pw = 0.0L, mean = 0.0L;
 
       for (PetscInt k = 0; k < A.m; k++) {
-        z[k] = preconditioned ? d[k] * r[k] : r[k];
+        z[k] = side != Jacobi::None ? d[k] * r[k] : r[k];
+        mean += z[k] / A.m;
+      }
+      for (PetscInt k = 0; k < A.m; k++) {
+        if (side == Jacobi::Projected) z[k] -= mean;
         now += z[k] * r[k];
         square += r[k] * r[k];
       }
@@ -199,7 +241,7 @@ void ExpectIterates(Backend backend, const System &system, Jacobi side)
   constexpr int its = 8;
 
   Solve<Method>   computed(backend, system, side);
-  const Reference expected(system.A, computed.B(), Diagonal(system.A), side != Jacobi::None, its);
+  const Reference expected(system.A, computed.R(), Diagonal(system.A), side, its);
   const double    start = computed.Current().zz;
 
   ASSERT_NO_FATAL_FAILURE(computed.Run(0, its));
@@ -219,6 +261,26 @@ void ExpectIterates(Backend backend, const System &system, Jacobi side)
 CG_TEST(IteratesAreThoseOfTheMethod)
 {
   ForAll<Method>([backend](const System &system, Jacobi side) { ExpectIterates<Method>(backend, system, side); });
+}
+
+class CGProjected : public ResidentTest { };
+
+TEST_P(CGProjected, ChunksChangeNoBit)
+{
+  ExpectChunksChangeNoBit<ProjectedCG>(GetParam());
+  ExpectChunksChangeNoBit<ProjectedStreamedCG>(GetParam());
+}
+
+TEST_P(CGProjected, RunsAreAlike)
+{
+  ExpectRunsAlike<ProjectedCG>(GetParam());
+  ExpectRunsAlike<ProjectedStreamedCG>(GetParam());
+}
+
+TEST_P(CGProjected, IteratesAreThoseOfTheMethod)
+{
+  ForAll<ProjectedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedCG>(GetParam(), system, side); });
+  ForAll<ProjectedStreamedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedStreamedCG>(GetParam(), system, side); });
 }
 
 /* Vectors that the chip has no room for. The residual that iterations carry is that of x */
@@ -345,6 +407,7 @@ CG_TEST(StopsWithin)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, CGProjected, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGPipelined, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 } // namespace

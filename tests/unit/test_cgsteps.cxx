@@ -12,6 +12,15 @@ protected:
     return &TCCGSteps_Host;
   }
 
+  /* Without a projection */
+  TCCGScalars unshifted()
+  {
+    TCCGScalars s = marked();
+
+    s.shift = 0.0;
+    return s;
+  }
+
   /* curvature of vectors with p.w = pw after an iteration with dpi */
   TCCGScalars curvature(PetscReal dpi, PetscReal pw, bool first)
   {
@@ -120,6 +129,7 @@ TEST_P(CGSteps, Project)
     expected.betaold = before.beta;
     expected.beta    = s.beta;
     expected.zz      = s.zz;
+    expected.shift   = 0.0;
     EXPECT_TRUE(sameScalars(expected, s));
 
     CALL(steps->project(n, dr, dr, &work, nullptr)); /* z may be r */
@@ -135,7 +145,7 @@ TEST_P(CGSteps, Direction)
     for (int offset = 0; offset < 2; ++offset) {
       const Values z = randomValues(n, 1), p = randomValues(n, 2);
       Vector       dz(cuda, z, offset), dp(cuda, p, offset), fresh(cuda, Values(n, NaN), offset);
-      TCCGScalars  expected = marked();
+      TCCGScalars  expected = unshifted();
 
       set(expected);
       CALL(steps->direction(n, PETSC_FALSE, dz, dp, nullptr, &work, nullptr));
@@ -262,10 +272,10 @@ TEST_P(CGSteps, UpdateScaled)
     const Values p = randomValues(n, 1), w = randomValues(n, 2), x = randomValues(n, 3), r = randomValues(n, 4), d = randomValues(n, 5);
     Vector       dp(cuda, p), dw(cuda, w), dd(cuda, d), dx(cuda, x), dr(cuda, r), ex(cuda, x), er(cuda, r), original(cuda, w);
 
-    set(marked());
+    set(unshifted());
     CALL(steps->update_scaled(n, dp, dw, dd, dx, dr, dw, &work, nullptr));
     const TCCGScalars s = get();
-    set(marked());
+    set(unshifted());
     CALL(steps->update(n, PETSC_FALSE, dp, original, ex, er, &work, nullptr));
     Values z = er.get();
     for (PetscInt i = 0; i < n; i++) z[i] *= d[i];
@@ -276,6 +286,53 @@ TEST_P(CGSteps, UpdateScaled)
     EXPECT_TRUE(sameBits(er.get(), dr.get())) << n;
     EXPECT_TRUE(sameBits(z, dw.get())) << n;
     EXPECT_TRUE(sameBits(d, dd.get()) && sameBits(p, dp.get())) << n;
+  }
+}
+
+/* With a projection: z - shift is the projection of d r, whatever mean was before; beta and zz are its products; the next direction is made of it */
+TEST_P(CGSteps, UpdateProjected)
+{
+  for (PetscInt n : sizes) {
+    for (int late = 0; late < 2 && n; ++late) {
+      const Values p = randomValues(n, 1), w = randomValues(n, 2), d = randomValues(n, 5);
+      Vector       dp(cuda, p), dw(cuda, w), dd(cuda, d), x(cuda, randomValues(n, 3)), r(cuda, randomValues(n, 4));
+      TCCGScalars  before = marked();
+
+      before.mean = 0.25;
+      set(before);
+      work.constant = PETSC_TRUE;
+      CALL(steps->update_scaled(n, dp, dw, dd, late ? nullptr : (PetscScalar *)x, r, dw, &work, nullptr));
+      work.constant           = PETSC_FALSE;
+      const TCCGScalars s     = get();
+      const Values      after = r.get(), stored = dw.get();
+      Values            z(n);
+      long double       sum = 0.0L;
+
+      for (PetscInt k = 0; k < n; k++) sum += (long double)d[k] * after[k];
+      for (PetscInt k = 0; k < n; k++) z[k] = (double)((long double)d[k] * after[k] - sum / n);
+      const double scale = 100 * PETSC_MACHINE_EPSILON * (1.0 + std::sqrt((double)n));
+      EXPECT_NEAR(s.mean, (double)(sum / n), scale) << n;
+      EXPECT_EQ(s.mean, 0.25 + s.shift) << n;
+      for (PetscInt k = 0; k < n; k++) ASSERT_NEAR(stored[k] - s.shift, z[k], scale) << n << ", " << k;
+      expectDot(after, after, s.rr, "r.r");
+      long double zr = 0.0L, zz = 0.0L;
+      for (PetscInt k = 0; k < n; k++) {
+        zr += (long double)z[k] * after[k];
+        zz += (long double)z[k] * z[k];
+      }
+      EXPECT_NEAR(s.beta, (double)zr, n * scale) << n;
+      EXPECT_NEAR(s.zz, (double)zz, n * scale) << n;
+      EXPECT_GE(s.zz, 0.0);
+      EXPECT_EQ(s.betaold, before.beta);
+
+      TCCGScalars next = s;
+      Vector      direction(cuda, Values(n, NaN));
+      next.beta = 2.0;
+      set(next);
+      CALL(steps->direction(n, PETSC_TRUE, dw, direction, nullptr, &work, nullptr));
+      const Values first = direction.get();
+      for (PetscInt k = 0; k < n; k++) ASSERT_EQ(first[k], stored[k] - s.shift) << n << ", " << k;
+    }
   }
 }
 

@@ -111,8 +111,17 @@ struct _n_KSPTC {
   PetscBool     unsettled; /* a solve that began iterations ahead has not been waited for */
 };
 
+/* What KSP_PCApply() does behind the preconditioner */
+typedef enum {
+  KSPTC_PROJECTION_NONE,
+  KSPTC_PROJECTION_CONSTANT, /* against a null space of the constants alone */
+  KSPTC_PROJECTION_OTHER
+} KSPTCProjection;
+
 /* A preconditioner that is part of the steps: its diagonal, NULL if it is none, and of what it was that when the solve began */
 typedef struct {
+  PetscBool        projects; /* may a projection be part of the steps? Of the method */
+  KSPTCProjection  projection;
   Vec              d;
   PC               pc;
   Mat              P;
@@ -128,6 +137,7 @@ PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
 /* legal.cxx */
 PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
 PETSC_INTERN PetscBool      KSPTCChecksResults(KSP);
+PETSC_INTERN PetscErrorCode KSPTCProjectionOf(KSP, KSPTCProjection *);
 PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCIdentityKeep(KSP, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalMark(KSP, KSPTCDiagonal *);

@@ -55,6 +55,7 @@ typedef struct {
   PetscReal dpi, dpiold;   /* p.Ap likewise */
   PetscReal a, b;          /* beta/dpi, beta/betaold */
   PetscReal rr, zz;        /* r.r, z.z */
+  PetscReal mean, shift;   /* with a projection: what z lacks of d r in every element; what it has too much still, and the next direction takes off. Else 0 */
   PetscReal late;          /* 1: x lacks a p, which the last update has left to the next direction, or to settle; else 0 */
   PetscReal stop;          /* a PetscTCStop */
 } TCCGScalars;
@@ -67,8 +68,9 @@ typedef struct {
   PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
   PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
   TCCGScalars       *record;
-  const PetscScalar *sums;  /* p.w of the product that the coming update follows, in the memory of the vectors: then the update begins with what curvature does. NULL: curvature has run. Set by the caller, at any time */
-  PetscBool          first; /* for that, as curvature's */
+  const PetscScalar *sums;     /* p.w of the product that the coming update follows, in the memory of the vectors: then the update begins with what curvature does. NULL: curvature has run. Set by the caller, at any time */
+  PetscBool          first;    /* for that, as curvature's */
+  PetscBool          constant; /* update_scaled: the preconditioner ends with the projection against a constant null space. Set by the caller, at any time */
 } TCCGWork;
 
 typedef struct {
@@ -79,16 +81,18 @@ typedef struct {
   PetscErrorCode (*reset)(TCCGWork *work, PetscTCStream stream);
   /* rr <- r.r */
   PetscErrorCode (*residual)(PetscInt n, const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
-  /* betaold <- beta; beta <- z.r; zz <- z.z. z may be r. Does nothing once stopped */
+  /* betaold <- beta; beta <- z.r; zz <- z.z; shift <- 0. z may be r. Does nothing once stopped */
   PetscErrorCode (*project)(PetscInt n, const PetscScalar z[], const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
-  /* b <- first ? 0 : beta/betaold; p <- z + b p (first: p <- z, p's old content is not read). Before that: stop <- BETA_NAN, BETA_ZERO, or (not first) BETA_SIGN if beta*betaold < 0, in this order.
+  /* b <- first ? 0 : beta/betaold; p <- z - shift + b p (first: p <- z - shift, p's old content is not read). Before that: stop <- BETA_NAN, BETA_ZERO, or (not first) BETA_SIGN if beta*betaold < 0, in this order.
      x: not first, and the update before had none: x <- x + a p with the old p; late <- 0. NULL: there is nothing to be made up for */
   PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
   /* dpiold <- dpi; dpi <- p.w; stop <- DPI_NAN, or DPI_SIGN if dpi == 0 or (not first) sign(dpi) sign(dpiold) < 0; else a <- beta/dpi */
   PetscErrorCode (*curvature)(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream);
   /* (What curvature does if work->sums is set.) x <- x + a p, or late <- 1 where x is NULL; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
   PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
-  /* The two of an iteration with a diagonal preconditioner: (curvature and x likewise) x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w */
+  /* The two of an iteration with a diagonal preconditioner: (curvature and x likewise) x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w.
+     work->constant: z <- d r - mean; shift <- the mean of that, and mean <- mean + shift, which is then the mean of d r; beta and zz are those of z - shift. From one iteration to the next the mean hardly changes where it is large,
+     so nothing cancels in the sums */
   PetscErrorCode (*update_scaled)(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream);
   /* x <- x + a p and late <- 0 if late is set, stopped or not */
   PetscErrorCode (*settle)(PetscInt n, const PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);

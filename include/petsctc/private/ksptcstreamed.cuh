@@ -177,7 +177,7 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCDeal &deal)
 }
 
 /* For a solver that keeps so many vectors of the rows. can: also false where the layout is not to be read so */
-static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+static inline PetscErrorCode KSPTCStreamedCreate(const void *const kernels[], int count, const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
 {
   KSPTCChip chip;
 
@@ -185,12 +185,12 @@ static inline PetscErrorCode KSPTCStreamedCreate(const void *kernel, const AIJTC
   *work = {};
   *can  = KSPTCStreams(layout);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  PetscCall(KSPTCChipOfKernels(kernels, count, &chip));
   *can = (PetscBool)(chip.blocks > 0);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, least, most, &chip));
 
-  PetscCall(KSPTCResidentWorkCreate(&kernel, 1, &grid, 0, record, sums, work, can));
+  PetscCall(KSPTCResidentWorkCreate(kernels, count, &grid, 0, record, sums, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

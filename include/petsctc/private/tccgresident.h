@@ -10,6 +10,7 @@ typedef struct {
   PetscScalar       *z;        /* B r at the beginning and at the end; r if there is no preconditioner */
   const PetscScalar *diagonal; /* of B, NULL if there is no preconditioner */
   PetscScalar       *w;        /* work, may be z */
+  PetscBool          constant; /* B ends with the projection against a constant null space; then there is a diagonal, and z what the steps leave of it (kspsteps.h: mean, shift) */
   const PetscScalar *b;        /* the right-hand side, for those that make the residual anew (tccgpipelined.h) */
 } TCCGVectors;
 

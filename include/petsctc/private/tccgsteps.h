@@ -63,6 +63,7 @@ struct TCCGProject : PetscTCStep<TCCGScalars, 2, 0, 2> {
     s.betaold = s.beta;
     s.beta    = sum[0];
     s.zz      = sum[1];
+    s.shift   = 0.0;
     PetscTCEndIteration(s, TCCGNormSquare(s, test.norm), test, record);
   }
 };
@@ -82,7 +83,7 @@ struct TCCGDirection : PetscTCStep<TCCGScalars, first ? 1 : (late ? 3 : 2), late
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &s, const T in[], T out[], T[]) const
   {
-    const T &z = in[0];
+    const T z = in[0] - s.shift;
 
     if constexpr (first) out[0] = z;
     else out[0] = z + s.b * in[1];
@@ -174,9 +175,37 @@ struct TCCGUpdate : PetscTCStep<TCCGScalars, late ? 2 : 4, late ? 1 : 2, 1> {
   }
 };
 
-/* z is not read back from where it is stored: that may be w */
-template <bool late>
-struct TCCGUpdateScaled : PetscTCStep<TCCGScalars, late ? 3 : 5, late ? 2 : 3, 3> {
+/* The sums of an update with a diagonal preconditioner: r.r, z.r, z.z, and with a projection those of r and z */
+template <bool constant>
+constexpr int TCCG_SCALED_SUMS = constant ? 5 : 3;
+
+template <bool constant, class T>
+PETSCTC_HOST_DEVICE void TCCGAddScaled(const T &r, const T &z, T sum[])
+{
+  PetscTCAddProduct(sum[0], r, r);
+  PetscTCAddProduct(sum[1], z, r);
+  PetscTCAddProduct(sum[2], z, z);
+  if constexpr (constant) {
+    sum[3] += r;
+    sum[4] += z;
+  }
+}
+
+/* The scalars of an update with a projection, of n rows. z.z may not become negative by rounding: it is the square of a norm */
+PETSCTC_HOST_DEVICE void TCCGEndProjection(TCCGScalars &s, const PetscScalar sum[], PetscReal n)
+{
+  const PetscReal zz = sum[2] - sum[4] * (sum[4] / n);
+
+  s.shift = sum[4] / n;
+  s.mean += s.shift;
+  s.beta = sum[1] - s.shift * sum[3];
+  s.zz   = zz < 0.0 ? 0.0 : zz;
+}
+
+/* z is not read back from where it is stored: that may be w. n: rows, of a projection */
+template <bool late, bool constant = false>
+struct TCCGUpdateScaled : PetscTCStep<TCCGScalars, late ? 3 : 5, late ? 2 : 3, TCCG_SCALED_SUMS<constant>> {
+  PetscReal             n;
   static constexpr bool descends = true;
 
   PetscTCTest     test;
@@ -191,11 +220,9 @@ struct TCCGUpdateScaled : PetscTCStep<TCCGScalars, late ? 3 : 5, late ? 2 : 3, 3
     const T &w = in[0], &r = in[1], &d = in[2];
 
     out[0] = r + (-s.a) * w;
-    out[1] = out[0] * d;
+    out[1] = constant ? out[0] * d - s.mean : out[0] * d;
     if constexpr (!late) out[2] = in[4] + s.a * in[3];
-    PetscTCAddProduct(sum[0], out[0], out[0]);
-    PetscTCAddProduct(sum[1], out[1], out[0]);
-    PetscTCAddProduct(sum[2], out[1], out[1]);
+    TCCGAddScaled<constant>(out[0], out[1], sum);
   }
   PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar sum[]) const
   {
@@ -204,6 +231,7 @@ struct TCCGUpdateScaled : PetscTCStep<TCCGScalars, late ? 3 : 5, late ? 2 : 3, 3
     s.betaold = s.beta;
     s.beta    = sum[1];
     s.zz      = sum[2];
+    if constexpr (constant) TCCGEndProjection(s, sum, n);
     PetscTCEndIteration(s, TCCGNormSquare(s, test.norm), test, record);
   }
 };
@@ -270,17 +298,23 @@ struct TCCGStepsOn {
                    work, stream)
              : run(n, TCCGUpdate<true>{{{w, r}, {r}}, identity == PETSC_TRUE, work->test, work->record, product}, work, stream);
   }
-  static PetscErrorCode update_scaled(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
+  template <bool constant>
+  static PetscErrorCode update_scaled_with(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
   {
     const TCCGProductSums product = {work->sums, work->first == PETSC_TRUE};
+    const PetscReal       rows    = (PetscReal)n;
 
     return x ? run(n,
-                   TCCGUpdateScaled<false>{
+                   TCCGUpdateScaled<false, constant>{
                      {{w, r, d, p, x}, {r, z, x}},
-                     work->test, work->record, product
+                     rows, work->test, work->record, product
     },
                    work, stream)
-             : run(n, TCCGUpdateScaled<true>{{{w, r, d}, {r, z}}, work->test, work->record, product}, work, stream);
+             : run(n, TCCGUpdateScaled<true, constant>{{{w, r, d}, {r, z}}, rows, work->test, work->record, product}, work, stream);
+  }
+  static PetscErrorCode update_scaled(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
+  {
+    return work->constant ? update_scaled_with<true>(n, p, w, d, x, r, z, work, stream) : update_scaled_with<false>(n, p, w, d, x, r, z, work, stream);
   }
   static PetscErrorCode settle(PetscInt n, const PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream)
   {

@@ -2,6 +2,7 @@
    When a solve may be fused. The matrix and the preconditioner are free: products go through KSP_MatMult() and KSP_PCApply(), so null spaces, transposed solves and any
    type work as in PETSc. What decides is where the vectors are and what the solver is asked to record.
 */
+#include <petsc/private/matimpl.h>
 #include <petsc/private/pcimpl.h>
 #include <petsctc/private/kspengine.h>
 #include <petsctc/private/petsctcdevice.h>
@@ -79,19 +80,18 @@ PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Does KSP_PCApply() do what a preconditioner of this type does, and nothing else? With a null space to remove it ends with a projection */
-static PetscErrorCode KSPTCPlainPC(KSP ksp, PCType type, PetscBool *plain)
+/* With a null space to remove KSP_PCApply() ends with a projection */
+PetscErrorCode KSPTCProjectionOf(KSP ksp, KSPTCProjection *projection)
 {
   Mat          A;
   MatNullSpace nullsp;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, type, plain));
-  if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   if (ksp->transpose_solve) PetscCall(MatGetTransposeNullSpace(A, &nullsp));
   else PetscCall(MatGetNullSpace(A, &nullsp));
-  if (nullsp) *plain = PETSC_FALSE;
+  if (!nullsp) *projection = KSPTC_PROJECTION_NONE;
+  else *projection = nullsp->has_cnst && !nullsp->n && !nullsp->remove ? KSPTC_PROJECTION_CONSTANT : KSPTC_PROJECTION_OTHER;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,9 +104,12 @@ PetscBool KSPTCChecksResults(KSP ksp)
 /* Is KSP_PCApply() the identity, of which nobody wants each result checked? Then z is r and needs no copy */
 PetscErrorCode KSPTCIdentityPC(KSP ksp, PetscBool *identity)
 {
+  KSPTCProjection projection = KSPTC_PROJECTION_NONE;
+
   PetscFunctionBegin;
-  PetscCall(KSPTCPlainPC(ksp, PCNONE, identity));
-  if (KSPTCChecksResults(ksp)) *identity = PETSC_FALSE;
+  PetscCall(KSPTCProjectionOf(ksp, &projection));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, identity));
+  if (projection != KSPTC_PROJECTION_NONE || KSPTCChecksResults(ksp)) *identity = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -118,12 +121,19 @@ PetscErrorCode KSPTCIdentityKeep(KSP ksp, PetscBool *identity)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is KSP_PCApply(), which has run, the product with a diagonal, of which nobody wants each result checked? */
-static PetscErrorCode KSPTCIsDiagonalPC(KSP ksp, PetscBool *diagonal)
+/* Is KSP_PCApply(), which has run, the product with a diagonal, of which nobody wants each result checked, and then the projection that it was? */
+static PetscErrorCode KSPTCIsDiagonalPC(KSP ksp, const KSPTCDiagonal *D, PetscBool *diagonal)
 {
+  KSPTCProjection projection = KSPTC_PROJECTION_NONE;
+  PetscBool       none;
+
   PetscFunctionBegin;
-  PetscCall(KSPTCPlainPC(ksp, PCJACOBI, diagonal));
-  if (!ksp->pc->setupcalled || KSPTCChecksResults(ksp)) *diagonal = PETSC_FALSE;
+  PetscCall(KSPTCProjectionOf(ksp, &projection));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, diagonal));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
+  if (projection == KSPTC_PROJECTION_CONSTANT && D->projects) *diagonal = (PetscBool)(*diagonal || none); /* of ones: there is z to be made */
+  else if (projection != KSPTC_PROJECTION_NONE) *diagonal = PETSC_FALSE;
+  if (projection != D->projection || !ksp->pc->setupcalled || KSPTCChecksResults(ksp)) *diagonal = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,6 +144,7 @@ PetscErrorCode KSPTCDiagonalMark(KSP ksp, KSPTCDiagonal *D)
 
   PetscFunctionBegin;
   D->pc = ksp->pc;
+  PetscCall(KSPTCProjectionOf(ksp, &D->projection));
   PetscCall(PCGetOperators(ksp->pc, NULL, &D->P));
   PetscCall(PetscObjectStateGet((PetscObject)D->P, &D->state));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
@@ -146,14 +157,16 @@ static PetscErrorCode KSPTCDiagonalStands(KSP ksp, const KSPTCDiagonal *D, Petsc
 {
   Mat              P;
   PetscObjectState state;
-  PCJacobiType     type;
+  PetscBool        jacobi;
+  PCJacobiType     type = D->type;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCIsDiagonalPC(ksp, stands));
+  PetscCall(KSPTCIsDiagonalPC(ksp, D, stands));
   if (!*stands) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, NULL, &P));
   PetscCall(PetscObjectStateGet((PetscObject)P, &state));
-  PetscCall(PCJacobiGetType(ksp->pc, &type));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
+  if (jacobi) PetscCall(PCJacobiGetType(ksp->pc, &type));
   *stands = (PetscBool)(ksp->pc == D->pc && P == D->P && (state == D->state || ksp->pc->reusepreconditioner) && type == D->type);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -161,8 +174,8 @@ static PetscErrorCode KSPTCDiagonalStands(KSP ksp, const KSPTCDiagonal *D, Petsc
 /* Sets D->d, made like v if it is not there or unlike it, to the diagonal that the preconditioner is; NULL if it is none, or no more what it was at KSPTCDiagonalMark() */
 PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
 {
-  PetscBool diagonal, alike = PETSC_FALSE;
-  PetscInt  n, m            = 0;
+  PetscBool diagonal, jacobi, alike = PETSC_FALSE;
+  PetscInt  n, m = 0;
 
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalStands(ksp, D, &diagonal));
@@ -174,7 +187,9 @@ PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
   if (!diagonal || !alike || n != m) PetscCall(VecDestroy(&D->d));
   if (!diagonal) PetscFunctionReturn(PETSC_SUCCESS);
   if (!D->d) PetscCall(VecDuplicate(v, &D->d));
-  PetscCall(PCJacobiGetDiagonal(ksp->pc, D->d, NULL));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
+  if (jacobi) PetscCall(PCJacobiGetDiagonal(ksp->pc, D->d, NULL));
+  else PetscCall(VecSet(D->d, 1.0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

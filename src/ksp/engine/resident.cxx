@@ -7,26 +7,17 @@
 
 /* ---- when */
 
-static PetscErrorCode KSPTCHasNullSpace(Mat A, PetscBool *has)
+static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], const KSPTCDiagonal *D, const char **why)
 {
-  MatNullSpace nullsp, transposed;
+  KSPTCProjection projection = KSPTC_PROJECTION_NONE;
+  PetscBool       plain;
+  PetscCount      nnz;
 
   PetscFunctionBegin;
-  PetscCall(MatGetNullSpace(A, &nullsp));
-  PetscCall(MatGetTransposeNullSpace(A, &transposed));
-  *has = (PetscBool)(nullsp || transposed);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], const char **why)
-{
-  PetscBool  null = PETSC_FALSE, plain;
-  PetscCount nnz;
-
-  PetscFunctionBegin;
-  PetscCall(KSPTCHasNullSpace(A, &null));
+  PetscCall(KSPTCProjectionOf(ksp, &projection));
   PetscCall(MatAIJTCMultIsPlain(A, v[0], v[1], v[2], &plain));
-  if (null) *why = "the matrix has a null space";
+  if (projection && !D->projects) *why = "the matrix has a null space";
+  else if (projection == KSPTC_PROJECTION_OTHER) *why = "the matrix has a null space other than that of the constants";
   else if (ksp->transpose_solve) *why = "the system is transposed";
   else if (!plain) *why = "products are not those of a layout of MATAIJTC";
   else if (MatAIJTCClassOf(A)->cuda != (PetscBool)(tc->backend == KSPTC_CUDA)) *why = "matrix and vectors live in different memory";
@@ -37,16 +28,16 @@ static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPTCResidentLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], PetscBool identity, const char **why)
+static PetscErrorCode KSPTCResidentLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], const KSPTCDiagonal *D, const char **why)
 {
-  PetscBool jacobi;
+  PetscBool known;
 
   PetscFunctionBegin;
   PetscCall(KSPTCReplayLegal(ksp, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
-  if (!jacobi && !identity) *why = "the preconditioner is neither none nor jacobi";
-  else PetscCall(KSPTCMatrixLegal(ksp, tc, A, v, why));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, &known, PCJACOBI, PCNONE, ""));
+  if (!known) *why = "the preconditioner is neither none nor jacobi";
+  else PetscCall(KSPTCMatrixLegal(ksp, tc, A, v, D, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -237,13 +228,13 @@ static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors";
+static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
 
 /* Pipelined recurrences make the residual anew from the right-hand side, which need not live where the solution does */
-static PetscErrorCode KSPTCMayPipeline(KSP ksp, KSPTC tc, PetscBool *may)
+static PetscErrorCode KSPTCMayPipeline(KSP ksp, KSPTC tc, const KSPTCDiagonal *D, PetscBool *may)
 {
   PetscFunctionBegin;
-  *may = (PetscBool)(tc->variant >= KSPTC_VARIANT_PIPELINED);
+  *may = (PetscBool)(tc->variant >= KSPTC_VARIANT_PIPELINED && !D->projection);
   if (*may && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, may));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -262,9 +253,9 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   tc->resident.is = PETSC_FALSE;
   if (tc->variant == KSPTC_VARIANT_PIPELINED) tc->last_why_not_pipelined = not_pipelined;
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCResidentLegal(ksp, tc, A, v, identity, why));
+  PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCMayPipeline(ksp, tc, &tc->resident.may_pipeline));
+  PetscCall(KSPTCMayPipeline(ksp, tc, D, &tc->resident.may_pipeline));
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (identity) PetscCall(VecDestroy(&D->d));

@@ -51,7 +51,7 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   v[read + 2] = ksp->work[2];
   v[read + 3] = ksp->work[1];
   PetscCall(KSPTCStepBegin(cg, read, 4, v, a));
-  const TCCGVectors vectors = {written[0], written[1], written[2], scaled ? written[3] : written[1], scaled ? a[0] : NULL, written[3], pipelined ? a[read - 1] : NULL};
+  const TCCGVectors vectors = {written[0], written[1], written[2], scaled ? written[3] : written[1], scaled ? a[0] : NULL, written[3], (PetscBool)(cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT), pipelined ? a[read - 1] : NULL};
 
   PetscCall(TCCGCall(cg, &chunk, &vectors, &refused));
   PetscCall(KSPTCStepEnd(cg, read, 4, v, a, 0.0));

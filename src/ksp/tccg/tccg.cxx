@@ -133,6 +133,8 @@ static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
   PetscScalar    *a[5]   = {NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
+  cg->w->constant = (PetscBool)(cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT);
+  if (cg->w->constant) flops += 2.0 * cg->n;
   PetscCall(KSPTCStepBegin(cg, 2, writes, v, a));
   PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[3], a[1], a[4], a[2], a[3], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, writes, v, a, flops));
@@ -542,9 +544,10 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU with
    `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0.
 
-   `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are.
+   `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are. So is the projection against a null space of the constants alone
+   (`MatSetNullSpace()`), with it or with `PCNONE`.
 
-   With `-ksp_tccg_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space,
+   With `-ksp_tccg_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space, or with that of the constants,
    `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 2 million nonzeros the matrix is on
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.8 million rows on an H200, if that has
    neither tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
@@ -570,14 +573,15 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->name             = KSPTCCG;
-  cg->page             = "KSPTCCG";
-  cg->prepare          = KSPTCPrepare_TCCG;
-  cg->solve            = KSPSolve_TCCG;
-  cg->choose           = KSPTCChoose_TCCG;
-  cg->release          = KSPTCRelease_TCCG;
-  cg->resident.kernel  = TCCGResidentKernels;
-  cg->resident.vectors = TCCGVectorsOfBlock(false);
+  cg->name              = KSPTCCG;
+  cg->page              = "KSPTCCG";
+  cg->prepare           = KSPTCPrepare_TCCG;
+  cg->solve             = KSPSolve_TCCG;
+  cg->choose            = KSPTCChoose_TCCG;
+  cg->diagonal.projects = PETSC_TRUE;
+  cg->release           = KSPTCRelease_TCCG;
+  cg->resident.kernel   = TCCGResidentKernels;
+  cg->resident.vectors  = TCCGVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));

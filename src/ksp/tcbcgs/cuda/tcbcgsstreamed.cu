@@ -304,8 +304,10 @@ const void *KernelOf(const AIJTCLayout *layout)
 
 PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
+  const void *const kernel = KernelOf(layout);
+
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(KernelOf(layout), layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(KSPTCStreamedCreate(&kernel, 1, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,19 +7,22 @@ using namespace tccgresident;
 
 namespace
 {
-const void *const kernels[] = {(const void *)ResidentKernel<false, false>, (const void *)ResidentKernel<true, false>, (const void *)ResidentKernel<false, true>, (const void *)ResidentKernel<true, true>};
+constexpr int KERNELS = 6;
+
+const void *const kernels[KERNELS] = {(const void *)ResidentKernel<false, PLAIN>, (const void *)ResidentKernel<true, PLAIN>,      (const void *)ResidentKernel<false, SCALED>,
+                                      (const void *)ResidentKernel<true, SCALED>, (const void *)ResidentKernel<false, PROJECTED>, (const void *)ResidentKernel<true, PROJECTED>};
 
 /* Of a preconditioner: the one that folds with shuffles, and behind it the one with the Tensor Core */
-const void *const *KernelsOf(bool scaled)
+const void *const *KernelsOf(Kind kind)
 {
-  return kernels + (scaled ? 2 : 0);
+  return kernels + 2 * kind;
 }
 } // namespace
 
 PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels, 4, chip));
+  PetscCall(KSPTCChipOfKernels(kernels, KERNELS, chip));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -28,7 +31,7 @@ PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, 
   const KSPTCGrid grid = KSPTCGridOf(form, TCCGVectorsOfBlock(scaled).rows);
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled), 2, &grid, form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? SCALED : PLAIN), scaled ? 4 : 2, &grid, form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -37,6 +40,6 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

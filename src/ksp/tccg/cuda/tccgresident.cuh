@@ -4,7 +4,7 @@
 
        direct   p <- z + b p, of the block's rows and of its ghosts
        multiply w <- A p; p.w                                                                                      barrier with a sum
-       update   x, r, z, published; r.r, z.r, z.z; test of the norm, record                                        barrier with three sums, one if z is r; meanwhile z of the ghosts
+       update   x, r, z, published; r.r, z.r, z.z; test of the norm, record                                        barrier with three sums, one if z is r, five with a projection; meanwhile z of the ghosts
 
      z is published before the second barrier and fetched before the first one of the next iteration: one array does.
 
@@ -27,7 +27,17 @@
 
 namespace tccgresident
 {
-constexpr int SUMS = 3; /* of an iteration's second reduction, with a preconditioner */
+constexpr int SUMS = TCCG_SCALED_SUMS<true>; /* of an iteration's second reduction, at most */
+
+/* The preconditioner */
+enum Kind {
+  PLAIN, /* none */
+  SCALED,
+  PROJECTED /* and then against a constant null space */
+};
+
+template <Kind kind>
+constexpr int SUMS_OF = kind == PLAIN ? 1 : TCCG_SCALED_SUMS<kind == PROJECTED>;
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
@@ -81,10 +91,11 @@ __device__ __forceinline__ void Store(const Problem &P, const Share &own)
   });
 }
 
-__device__ __forceinline__ void Direct(const Share &own, double b)
+/* shift: 0 but for a projection */
+__device__ __forceinline__ void Direct(const Share &own, double b, double shift)
 {
-  own.forRows([&](int k, int) { own.p[k] = KSPTCCombine(own.z[k], own.p[k], b); });
-  own.forGhosts([&](int g, int) { own.p[own.rows + g] = KSPTCCombine(own.y[g], own.p[own.rows + g], b); });
+  own.forRows([&](int k, int) { own.p[k] = KSPTCCombine(own.z[k] - shift, own.p[k], b); });
+  own.forGhosts([&](int g, int) { own.p[own.rows + g] = KSPTCCombine(own.y[g] - shift, own.p[own.rows + g], b); });
 }
 
 /* w: returns this thread's share of p.w */
@@ -99,20 +110,19 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share &own)
   return pw;
 }
 
-/* x, r, z, published for this tag: adds r.r, z.r, z.z to sum[], the first alone if z is r */
-template <bool scaled>
-__device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, uint64_t tag, double sum[])
+/* x, r, z, published for this tag: adds to sum[] what TCCGAddScaled() does, r.r alone if z is r */
+template <Kind kind>
+__device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double mean, uint64_t tag, double sum[])
 {
   own.forRows([&](int k, int row) {
-    const double x = fma(a, own.p[k], own.x[k]), r = fma(-a, own.w[k], own.r[k]), z = scaled ? r * own.d[k] : r;
+    const double x = fma(a, own.p[k], own.x[k]), r = fma(-a, own.w[k], own.r[k]), z = kind == PLAIN ? r : kind == SCALED ? r * own.d[k] : r * own.d[k] - mean;
 
     own.x[k] = x;
     own.r[k] = r;
-    sum[0]   = fma(r, r, sum[0]);
-    if constexpr (scaled) {
+    if constexpr (kind == PLAIN) sum[0] = fma(r, r, sum[0]);
+    else {
       own.z[k] = z;
-      sum[1]   = fma(z, r, sum[1]);
-      sum[2]   = fma(z, z, sum[2]);
+      TCCGAddScaled<kind == PROJECTED>(r, z, sum);
     }
     PetscTCPublish(P.published + row, z, tag);
   });
@@ -133,14 +143,15 @@ __device__ __forceinline__ void Curve(TCCGScalars &s, bool first, const double p
 }
 
 /* Sums, test and record of iteration `it` */
-template <bool scaled>
+template <Kind kind>
 __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
   TCCGScalars left; /* nobody's: the record is the scalars as they are then */
 
-  if constexpr (scaled) {
-    TCCGUpdateScaled<false> step = {};
+  if constexpr (kind != PLAIN) {
+    TCCGUpdateScaled<false, kind == PROJECTED> step = {};
 
+    step.n      = P.A.m;
     step.test   = KSPTCTestAt(P.chunk, it);
     step.record = &left;
     step.end(s, sum);
@@ -155,11 +166,13 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   KSPTCRecord(P, it, s);
 }
 
-template <bool tensor, bool scaled>
+template <bool tensor, Kind kind>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
+  constexpr bool scaled = kind != PLAIN;
+
   using One  = GridReduce<1, tensor, KSPTC_THREADS>;
-  using Many = GridReduce<scaled ? SUMS : 1, tensor, KSPTC_THREADS>;
+  using Many = GridReduce<SUMS_OF<kind>, tensor, KSPTC_THREADS>;
   union Sums
   {
     typename One::Shared  one;
@@ -167,7 +180,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* b, or a */
+  __shared__ KSPTCTold                   told; /* b and shift, or a and mean */
   const Share                            own(P.A, scaled, memory);
   const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
@@ -183,28 +196,28 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive            = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
     Begin(s, it == 0);
-    told.tell(s.stop, s.b);
+    told.tell(s.stop, s.b, s.shift);
   });
   const bool began = told.stop == 0.0;
 
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
-    double sum[SUMS] = {};
+    double sum[SUMS_OF<kind>] = {};
 
-    Direct(own, told.one);
+    Direct(own, told.one, kind == PROJECTED ? told.other : 0.0);
     __syncthreads();
     const double pw = Multiply(P, own);
 
     alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) {
       Curve(s, it == 0, total);
-      told.tell(s.stop, s.a);
+      told.tell(s.stop, s.a, s.mean);
     });
     if (!alive || told.stop != 0.0) break;
-    Update<scaled>(P, own, told.one, barrier.next(), sum);
+    Update<kind>(P, own, told.one, told.other, barrier.next(), sum);
     ++it;
-    alive = barrier.template sum<Many, (scaled ? SUMS : 1)>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
-      End<scaled>(P, s, it, total);
+    alive = barrier.template sum<Many, SUMS_OF<kind>>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
+      End<kind>(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
-      told.tell(s.stop, s.b);
+      told.tell(s.stop, s.b, s.shift);
     });
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;

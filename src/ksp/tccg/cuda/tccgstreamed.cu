@@ -24,8 +24,8 @@
 
 namespace
 {
-constexpr int LEAST = 2, MOST = 3; /* vectors in shared memory: r, w, x */
-constexpr int SUMS = 3;            /* of an iteration's second reduction, with a preconditioner */
+constexpr int LEAST = 2, MOST = 3;           /* vectors in shared memory: r, w, x */
+constexpr int SUMS = TCCG_SCALED_SUMS<true>; /* of an iteration's second reduction, at most */
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
 using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
@@ -43,6 +43,18 @@ __device__ __forceinline__ double Scale(const Problem &P, int row)
   return P.v.diagonal ? __ldg(P.v.diagonal + row) : 1.0;
 }
 
+template <bool projected>
+__device__ __forceinline__ double Project(double z, double mean)
+{
+  return projected ? z - mean : z;
+}
+
+template <bool projected>
+__device__ __forceinline__ double Precondition(const Problem &P, int row, double r, double mean)
+{
+  return Project<projected>(r * Scale(P, row), mean);
+}
+
 template <int R>
 __device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
 {
@@ -56,9 +68,9 @@ __device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
   });
 }
 
-/* a: of the iteration that x has not followed yet, 0 if there is none */
-template <int R>
-__device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, double a)
+/* a: of the iteration that x has not followed yet, 0 if there is none. z: what the next direction would take */
+template <bool projected, int R>
+__device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, double a, double mean)
 {
   own.forRows([&](int at, const int(&row)[R]) {
 #pragma unroll
@@ -68,14 +80,14 @@ __device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, dou
 
       P.v.x[row[k]] = a == 0.0 ? x : fma(a, P.v.p[row[k]], x);
       P.v.r[row[k]] = r;
-      if (P.v.diagonal) P.v.z[row[k]] = r * Scale(P, row[k]);
+      if (P.v.diagonal) P.v.z[row[k]] = Precondition<projected>(P, row[k], r, mean);
     }
   });
 }
 
-/* first: of the solve, whose p may hold anything */
-template <int R>
-__device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bool first, double a, double b)
+/* first: of the solve, whose p may hold anything, and whose z alone has been projected if it is to be */
+template <bool projected, int R>
+__device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bool first, double a, double b, double mean)
 {
   own.forRows([&](int at, const int(&row)[R]) {
     double p[R], scale[R];
@@ -89,7 +101,7 @@ __device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bo
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
       if (a != 0.0) own.x(at + KSPTC_LANES * k, row[k]) = fma(a, p[k], own.x(at + KSPTC_LANES * k, row[k]));
-      P.v.p[row[k]] = KSPTCCombine(own.r[at + KSPTC_LANES * k] * scale[k], p[k], b);
+      P.v.p[row[k]] = projected && first ? P.v.z[row[k]] : KSPTCCombine(Project<projected>(own.r[at + KSPTC_LANES * k] * scale[k], mean), p[k], b);
     }
   });
 }
@@ -111,20 +123,18 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share<R> &own
   return pw;
 }
 
-/* r: adds r.r, z.r, z.z to sum[] */
-template <int R>
-__device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, double a, double sum[])
+/* r: adds what TCCGAddScaled() does to sum[] */
+template <bool projected, int R>
+__device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, double a, double mean, double sum[])
 {
   own.forRows([&](int at, const int(&row)[R]) {
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      const double r = fma(-a, own.w[at + KSPTC_LANES * k], own.r[at + KSPTC_LANES * k]), z = r * Scale(P, row[k]);
+      const double r = fma(-a, own.w[at + KSPTC_LANES * k], own.r[at + KSPTC_LANES * k]), z = Precondition<projected>(P, row[k], r, mean);
 
       own.r[at + KSPTC_LANES * k] = r;
-      sum[0]                      = fma(r, r, sum[0]);
-      sum[1]                      = fma(z, r, sum[1]);
-      sum[2]                      = fma(z, z, sum[2]);
+      TCCGAddScaled<projected>(r, z, sum);
     }
   });
 }
@@ -146,31 +156,36 @@ __device__ __noinline__ void Curve(TCCGScalars &s, bool first, double pw)
 }
 
 /* Sums, test and record of iteration `it` */
+template <bool projected>
 __device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
-  TCCGScalars             left; /* nobody's: the record is the scalars as they are then */
-  TCCGUpdateScaled<false> scaled = {};
-  TCCGUpdate<false>       plain  = {};
+  TCCGScalars                        left; /* nobody's: the record is the scalars as they are then */
+  TCCGUpdateScaled<false, projected> scaled = {};
+  TCCGUpdate<false>                  plain  = {};
 
   scaled.test = plain.test = KSPTCTestAt(P.chunk, it);
   scaled.record = plain.record = &left;
+  scaled.n                     = P.m;
   plain.identity               = true;
   if (P.v.diagonal) scaled.end(s, sum);
   else plain.end(s, sum);
   KSPTCRecord(P, it, s);
 }
 
-template <int R>
+/* projected: with a constant null space. A kernel of its own: its sums take registers */
+template <int R, bool projected>
 __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(const __grid_constant__ Problem P)
 {
+  constexpr int SUMS_SCALED = TCCG_SCALED_SUMS<projected>;
+
   union Sums
   {
-    KSPTCStreamedSums<1>    one;
-    KSPTCStreamedSums<SUMS> many;
+    KSPTCStreamedSums<1>           one;
+    KSPTCStreamedSums<SUMS_SCALED> many;
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* b, or a */
+  __shared__ KSPTCTold                   told; /* b, or a; and mean */
   __shared__ TCCGScalars                 s;
   const Share<R>                         own(P, memory);
   const uint64_t                         tag = *P.tag;
@@ -189,15 +204,15 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   Load(P, own);
   if (threadIdx.x == 0) {
     Begin(s, it == 0);
-    told.tell(s.stop, s.b);
+    told.tell(s.stop, s.b, s.mean);
   }
   alive            = barrier.order((int)it); /* all have the scalars and the tag */
   const bool began = told.stop == 0.0;
 
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
-    double sum[SUMS] = {};
+    double sum[SUMS_SCALED] = {};
 
-    Direct(P, own, it == 0, a, told.one);
+    Direct<projected>(P, own, it == 0, a, told.one, told.other);
     a     = 0.0;
     alive = barrier.order((int)it + 1);
     if (!alive) break;
@@ -205,45 +220,57 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     alive  = KSPTCStreamedSum(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       Curve(s, it == 0, total[0]);
-      told.tell(s.stop, s.a);
+      told.tell(s.stop, s.a, s.mean);
     });
     if (!alive || told.stop != 0.0) break;
     a      = told.one;
     sum[0] = 0.0;
-    Update(P, own, a, sum);
+    Update<projected>(P, own, a, told.other, sum);
     ++it;
     const auto derive = [&](const double total[]) {
       if (threadIdx.x) return;
-      End(P, s, it, total);
+      End<projected>(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
-      told.tell(s.stop, s.b);
+      told.tell(s.stop, s.b, s.mean);
     };
-    alive = P.v.diagonal ? KSPTCStreamedSum(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum(P, barrier, sum, shared.one, it, derive);
+    alive = projected || P.v.diagonal ? KSPTCStreamedSum(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum(P, barrier, sum, shared.one, it, derive);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
   if (!alive) return;
-  if (began) Store(P, own, a);
+  if (began) Store<projected>(P, own, a, told.other);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
+  if (threadIdx.x == 0) {
+    s.shift    = 0.0; /* which z has not too much */
+    *P.scalars = s;
+  }
 }
 
-const void *KernelOf(const AIJTCLayout *layout)
+/* With so many rows to a lane: without a projection, and behind it with one */
+template <int R>
+const void *const *KernelsWith()
 {
-  return layout->params.rrows == 4 ? (const void *)StreamedKernel<4> : (layout->params.rrows == 2 ? (const void *)StreamedKernel<2> : (const void *)StreamedKernel<1>);
+  static const void *const kernels[] = {(const void *)StreamedKernel<R, false>, (const void *)StreamedKernel<R, true>};
+
+  return kernels;
+}
+
+const void *const *KernelsOf(const AIJTCLayout *layout)
+{
+  return layout->params.rrows == 4 ? KernelsWith<4>() : (layout->params.rrows == 2 ? KernelsWith<2>() : KernelsWith<1>());
 }
 } // namespace
 
 PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(KernelOf(layout), layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCStreamedCreate(KernelsOf(layout), 2, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCCGStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedRun(KernelOf(layout), layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCStreamedRun(KernelsOf(layout)[v->constant ? 1 : 0], layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -43,8 +43,9 @@ static PetscErrorCode Iterate(PetscInt n, const KSPTCChunk<TCCGScalars> *chunk, 
     if (steps->s->stop != 0.0) break;
     PetscCall(mult());
     PetscCall((*TCCGSteps_Host.curvature)(n, first, v->p, v->w, steps, stream));
-    steps->test   = KSPTCTestAt(*chunk, it + 1);
-    steps->record = &chunk->records[(it + 1) % PETSCTC_RECORDS];
+    steps->test     = KSPTCTestAt(*chunk, it + 1);
+    steps->record   = &chunk->records[(it + 1) % PETSCTC_RECORDS];
+    steps->constant = v->constant;
     if (v->diagonal) PetscCall((*TCCGSteps_Host.update_scaled)(n, v->p, v->w, v->diagonal, v->x, v->r, v->z, steps, stream));
     else PetscCall((*TCCGSteps_Host.update)(n, PETSC_TRUE, v->p, v->w, v->x, v->r, steps, stream));
     steps->record = NULL;
