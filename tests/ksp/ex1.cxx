@@ -13,7 +13,7 @@ static PetscErrorCode Tune(KSP ksp, void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* With so many of the preconditioners: with a null space rounding decides how solves with SOR end that go on to the limit */
+/* With so many of the preconditioners: the first two are part of the steps with a null space too, and with the others rounding decides there how solves end that go on to the limit */
 static PetscErrorCode Compare(const char *name, Mat A, Vec b, Vec x0, int npcs)
 {
   const KSPNormType norms[]  = {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_NONE};
@@ -60,9 +60,9 @@ int main(int argc, char **argv)
   PetscCall(ABVecFill(b, 1));
   PetscCall(ABVecFill(x0, 2));
   PetscCall(Compare("", A, b, x0, 5));
-  PetscCall(Compare("null space, not removed from b, ", N, b, x0, 4));
+  PetscCall(Compare("null space, not removed from b, ", N, b, x0, 2));
   PetscCall(MatNullSpaceRemove(constant, b));
-  PetscCall(Compare("null space, ", N, b, x0, 4));
+  PetscCall(Compare("null space, ", N, b, x0, 2));
   PetscCall(ABFinish());
   PetscCall(MatNullSpaceDestroy(&constant));
   PetscCall(MatDestroy(&A));
