@@ -609,7 +609,12 @@ int main(int argc, char **argv)
       test:
          suffix: cuda
          requires: cuda
-         args: -mat_vec_type cuda -ksp_tccg_variant {{classic pipelined}} -ksp_tccg_resident {{false true}} -ksp_tcbcgs_resident {{false true}} -counts false
+         args: -mat_vec_type cuda -ksp_tccg_resident {{false true}} -ksp_tcbcgs_resident {{false true}} -counts false
+         filter_output: grep -v counts
+      test:
+         suffix: cuda_pipelined
+         requires: cuda
+         args: -mat_vec_type cuda -ksp_tccg_resident form -ksp_tccg_variant pipelined -ksp_tcbcgs_resident true -counts false
          filter_output: grep -v counts
 
 TEST*/
