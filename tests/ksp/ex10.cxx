@@ -1,4 +1,4 @@
-static char help[] = "Recurrences of KSPTCCG other than KSPCG's: single is KSPCG's own, pipelined comes as close to the solution.\n\n";
+static char help[] = "Recurrences of KSPTCCG other than KSPCG's: single is KSPCG's own, pipelined comes as close to the solution. Those of KSPTCBCGS other than KSPBCGS's.\n\n";
 
 #include "ab.h"
 #include "../viewtext.h"
@@ -14,17 +14,19 @@ static PetscErrorCode Say(const char what[], PetscBool ok)
 /* A solver with options that end before it is returned; its tolerance and number of iterations are to be set */
 static PetscErrorCode Create(KSPType type, const char variant[], const char resident[], PetscBool single, Mat A, PCType pctype, KSP *ksp)
 {
-  PC pc;
+  PC   pc;
+  char options[2][32];
 
   PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(options[0], sizeof(options[0]), "-ksp_%s_variant", type));
+  PetscCall(PetscSNPrintf(options[1], sizeof(options[1]), "-ksp_%s_resident", type));
   PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscCall(KSPSetType(*ksp, type));
-  if (variant) PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", variant));
-  if (resident) PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_resident", resident));
+  if (variant) PetscCall(PetscOptionsSetValue(NULL, options[0], variant));
+  if (resident) PetscCall(PetscOptionsSetValue(NULL, options[1], resident));
   PetscCall(KSPSetFromOptions(*ksp));
-  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
-  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_resident"));
+  for (const char *option : options) PetscCall(PetscOptionsClearValue(NULL, option));
   if (single) PetscCall(KSPCGUseSingleReduction(*ksp, PETSC_TRUE));
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
@@ -204,6 +206,59 @@ static PetscErrorCode OtherMemory(Mat A, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* BiCGSTAB with a reduction less, over several calls: nearly as many iterations, and a residual that is as true. Rounding, to which the method is sensitive, decides the rest */
+static PetscErrorCode BCGSSingle(Mat A, Vec b, PCType pctype, PCSide side, const char resident[], const char variant[])
+{
+  KSP       theirs, ours;
+  ABRun     run[2];
+  PetscReal residual[2];
+  PetscBool found, ok;
+  char      what[64];
+
+  PetscFunctionBeginUser;
+  PetscCall(Create(KSPBCGS, NULL, NULL, PETSC_FALSE, A, pctype, &theirs));
+  PetscCall(Create("tcbcgs", variant, resident, PETSC_FALSE, A, pctype, &ours));
+  PetscCall(KSPSetPCSide(theirs, side));
+  PetscCall(KSPSetPCSide(ours, side));
+  PetscCall(Solve(theirs, b, 1e-10, 1000, &run[0]));
+  PetscCall(Solve(ours, b, 1e-10, 1000, &run[1]));
+  PetscCall(Views(ours, "recurrences with a reduction less", &found));
+  for (int k = 0; k < 2; k++) PetscCall(TrueResidual(A, b, run[k].x, &residual[k]));
+  ok = (PetscBool)(found && run[1].fused == 1 && run[0].reason > 0 && run[0].its > 40 && run[1].reason == run[0].reason && residual[1] <= 10.0 * residual[0] && run[1].its <= 1.25 * run[0].its);
+  if (!ok)
+    PetscCall(
+      PetscPrintf(PETSC_COMM_SELF, "  %s after %" PetscInt_FMT ", %g; not %s after %" PetscInt_FMT ", %g\n", KSPConvergedReasons[run[1].reason], run[1].its, (double)residual[1], KSPConvergedReasons[run[0].reason], run[0].its, (double)residual[0]));
+  PetscCall(PetscSNPrintf(what, sizeof(what), "bcgs %s, pc %s %s, %s", variant, pctype, PCSides[side], resident));
+  PetscCall(Say(what, ok));
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
+  PetscCall(KSPDestroy(&theirs));
+  PetscCall(KSPDestroy(&ours));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An error leaves an object that solves as before */
+static PetscErrorCode BCGSPipelined(Mat A, Vec b)
+{
+  KSP            ours;
+  ABRun          run;
+  PetscErrorCode ierr;
+  PetscBool      found;
+
+  PetscFunctionBeginUser;
+  PetscCall(Create("tcbcgs", "single", NULL, PETSC_FALSE, A, PCJACOBI, &ours));
+  PetscCall(PetscOptionsSetValue(NULL, "-ksp_tcbcgs_variant", "pipelined"));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = KSPSetFromOptions(ours);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
+  PetscCall(Solve(ours, b, 1e-8, 1000, &run));
+  PetscCall(Views(ours, "recurrences with a reduction less", &found));
+  PetscCall(Say("bcgs pipelined is refused", (PetscBool)(ierr == PETSC_ERR_SUP && !found && run.reason > 0)));
+  PetscCall(VecDestroy(&run.x));
+  PetscCall(KSPDestroy(&ours));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A;
@@ -223,6 +278,15 @@ int main(int argc, char **argv)
   PetscCall(StaysClassic(A, b, "auto", "auto, but not resident"));
   PetscCall(Switches(A, b));
   PetscCall(OtherMemory(A, b));
+  PetscCall(MatDestroy(&A));
+  PetscCall(ABMatGrid(93, 101, 0.5, PETSC_FALSE, &A));
+  for (const char *resident : {"false", "form", "layout"}) {
+    for (PCType pctype : {PCNONE, PCJACOBI, PCSOR}) {
+      for (PCSide side : {PC_LEFT, PC_RIGHT}) PetscCall(BCGSSingle(A, b, pctype, side, resident, "single"));
+    }
+  }
+  PetscCall(BCGSSingle(A, b, PCJACOBI, PC_LEFT, "form", "auto"));
+  PetscCall(BCGSPipelined(A, b));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&b));
   PetscCall(ABFinish());

@@ -64,7 +64,7 @@ struct BCGS {
   }
   static Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
   {
-    return {x, r, work[0], work[1], work[2], work[3], work[4], d, (PetscBool)(side == Jacobi::Right)};
+    return {x, r, work[0], work[1], work[2], work[3], work[4], d, (PetscBool)(side == Jacobi::Right), PETSC_FALSE};
   }
   static PetscErrorCode start(const Steps *steps, PetscInt n, const Vectors &v, Work *w)
   {
@@ -88,6 +88,18 @@ struct StreamedBCGS : BCGS {
     if (cuda) return TCBCGSStreamed_CUDA(layout, chunk, v, steps, work, refused, nullptr);
 #endif
     return TCBCGSStreamed_Host(layout, chunk, v, steps, work, refused, nullptr);
+  }
+};
+
+/* With a reduction less */
+template <class Classic>
+struct Single : Classic {
+  static TCBCGSVectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
+  {
+    TCBCGSVectors v = Classic::bind(x, r, d, work, side);
+
+    v.single = PETSC_TRUE;
+    return v;
   }
 };
 
@@ -157,7 +169,20 @@ double Distance(const Vector &x, const std::vector<long double> &y)
 
 class BCGSResident : public ResidentTest { };
 class BCGSStreamed : public ResidentTest { };
-#define BCGS_TEST(Test) RESIDENT_TEST(BCGSResident, BCGS, BCGSStreamed, StreamedBCGS, Test)
+class BCGSResidentSingle : public ResidentTest { };
+class BCGSStreamedSingle : public ResidentTest { };
+#define BCGS_TEST(Test) \
+  template <class Method> \
+  void Try##Test(Backend backend); \
+  TEST_P(BCGSResidentSingle, Test) \
+  { \
+    Try##Test<Single<BCGS>>(GetParam()); \
+  } \
+  TEST_P(BCGSStreamedSingle, Test) \
+  { \
+    Try##Test<Single<StreamedBCGS>>(GetParam()); \
+  } \
+  RESIDENT_TEST(BCGSResident, BCGS, BCGSStreamed, StreamedBCGS, Test)
 
 BCGS_TEST(ChunksChangeNoBit)
 {
@@ -218,7 +243,10 @@ TEST_P(BCGSStreamed, VectorsInDeviceMemory)
   if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
   if (SmallSystems()) GTEST_SKIP() << "short";
   for (const System &system : LargeSystems()) {
-    for (Jacobi side : StreamedBCGS::sides()) ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedBCGS>(GetParam(), system, side)) << system.name;
+    for (Jacobi side : StreamedBCGS::sides()) {
+      ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedBCGS>(GetParam(), system, side)) << system.name;
+      ASSERT_NO_FATAL_FAILURE(ExpectIterates<Single<StreamedBCGS>>(GetParam(), system, side)) << system.name;
+    }
   }
 }
 
@@ -330,6 +358,8 @@ BCGS_TEST(StopsForRho)
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Backends, BCGSResidentSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, BCGSStreamedSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 } // namespace

@@ -12,6 +12,15 @@ protected:
     return &TCBCGSSteps_Host;
   }
 
+  /* Between two iterations, none of whose steps is advance */
+  TCBCGSScalars marked()
+  {
+    TCBCGSScalars s = StepsTest::marked();
+
+    s.advanced = 0.0;
+    return s;
+  }
+
   /* breakdown of vectors with v.rp = d1 */
   TCBCGSScalars breakdown(PetscReal d1)
   {
@@ -147,7 +156,7 @@ TEST_P(BCGSSteps, Stabilize)
     TCBCGSScalars       expected = before;
 
     set(before);
-    CALL(steps->stabilize(n, dt, ds, &work, nullptr));
+    CALL(steps->stabilize(n, dt, ds, nullptr, &work, nullptr));
     expected.ts = get().ts;
     expected.tt = get().tt;
     expectDot(t, s, expected.ts, "t.s");
@@ -192,6 +201,76 @@ TEST_P(BCGSSteps, Update)
   }
 }
 
+/* With rp: what advance needs, and the sums of stabilize to the bit */
+TEST_P(BCGSSteps, StabilizeForAdvance)
+{
+  for (PetscInt n : sizes) {
+    if (!n) continue; /* t.t is 0: a stop */
+    const Values        t = randomValues(n, 1), s = randomValues(n, 2), rp = randomValues(n, 3);
+    Vector              dt(cuda, t), ds(cuda, s, n % 2), drp(cuda, rp);
+    const TCBCGSScalars before = marked();
+
+    set(before);
+    CALL(steps->stabilize(n, dt, ds, nullptr, &work, nullptr));
+    TCBCGSScalars expected = get();
+
+    set(before);
+    CALL(steps->stabilize(n, dt, ds, drp, &work, nullptr));
+    expected.tr = get().tr;
+    expected.sr = get().sr;
+    expectDot(t, rp, expected.tr, "t.rp");
+    expectDot(s, rp, expected.sr, "s.rp");
+    EXPECT_NEAR(expected.sr - expected.omega * expected.tr, get().rhonext, 2 * PETSC_MACHINE_EPSILON * (std::fabs(expected.sr) + std::fabs(expected.omega * expected.tr)));
+    expected.rhonext = get().rhonext;
+    EXPECT_TRUE(sameScalars(expected, get()));
+  }
+}
+
+/* Advance is update and the direction behind it, whose scalars come with the next breakdown. x and r have the bits of update, p those of direction */
+TEST_P(BCGSSteps, Advance)
+{
+  for (PetscInt n : sizes) {
+    if (!n) continue; /* v.1 is 0: a stop */
+    for (int offset = 0; offset < 2; ++offset) {
+      const Values        p = randomValues(n, 1), s = randomValues(n, 2), t = randomValues(n, 3), v = randomValues(n, 4), x = randomValues(n, 5), product(n, 1.0);
+      Vector              dp(cuda, p, offset), ds(cuda, s, offset), dt(cuda, t, offset), dv(cuda, v, offset), dx(cuda, x, offset), dr(cuda, Values(n, NaN), offset), done(cuda, product, offset);
+      const TCBCGSScalars before = marked();
+      TCBCGSScalars       expected;
+
+      set(before);
+      CALL(steps->update(n, dp, ds, dt, dv, dx, dr, &work, nullptr));
+      const Values rx = dx.get(), rr = dr.get();
+
+      expected         = get();
+      expected.rhonext = before.rhonext; /* advance leaves it as it was, update has made r.v of it */
+      set(expected);
+      CALL(steps->direction(n, dr, dv, dp, &work, nullptr));
+      CALL(steps->breakdown(n, dv, done, &work, nullptr));
+      expected        = get();
+      const Values rp = dp.get();
+
+      Vector ep(cuda, p, offset), ex(cuda, x, offset), er(cuda, Values(n, NaN), offset);
+      set(before);
+      CALL(steps->advance(n, ds, dt, dv, ex, er, ep, &work, nullptr));
+      EXPECT_EQ(1.0, get().advanced);
+      EXPECT_EQ(before.rho, get().rho);
+      CALL(steps->breakdown(n, dv, done, &work, nullptr));
+      EXPECT_TRUE(sameScalars(expected, get())) << n;
+      EXPECT_TRUE(sameBits(rx, ex.get())) << n;
+      EXPECT_TRUE(sameBits(rr, er.get())) << n;
+      expectCombination(
+        {
+          {1.0,                           &rr},
+          {-before.omega * expected.beta, &v },
+          {expected.beta,                 &p }
+      },
+        ep.get(), "r - omega beta v + beta p");
+      EXPECT_TRUE(sameBits(rp, ep.get())) << n;
+      EXPECT_TRUE(sameBits(s, ds.get()) && sameBits(t, dt.get()) && sameBits(v, dv.get()));
+    }
+  }
+}
+
 TEST_P(BCGSSteps, BreakdownStops)
 {
   EXPECT_EQ(PETSCTC_STOP_D1_NAN, breakdown(NaN).stop);
@@ -210,7 +289,7 @@ TEST_P(BCGSSteps, StabilizeStops)
   TCBCGSScalars  expected = marked();
 
   set(expected);
-  CALL(steps->stabilize(n, zero, s, &work, nullptr));
+  CALL(steps->stabilize(n, zero, s, nullptr, &work, nullptr));
   expected.stop = PETSCTC_STOP_D2_ZERO;
   expected.ts = expected.tt = 0.0;
   EXPECT_TRUE(sameScalars(expected, get())) << "omega stays when the step stops";
@@ -222,7 +301,7 @@ TEST_P(BCGSSteps, StabilizeLetsNanPass)
   Vector t(cuda, {NaN, 1.0}), s(cuda, {1.0, 1.0});
 
   set(marked());
-  CALL(steps->stabilize(2, t, s, &work, nullptr));
+  CALL(steps->stabilize(2, t, s, nullptr, &work, nullptr));
   EXPECT_EQ(PETSCTC_STOP_NONE, get().stop);
   EXPECT_TRUE(std::isnan(get().omega));
 }
@@ -267,11 +346,11 @@ TEST_P(BCGSSteps, Scaled)
     Vector expected(cuda, product);
     for (int which = 0; which < 2; which++) {
       set(marked());
-      if (which) CALL(steps->stabilize_scaled(n, du, dd, dq, t, &work, nullptr));
+      if (which) CALL(steps->stabilize_scaled(n, du, dd, dq, nullptr, t, &work, nullptr));
       else CALL(steps->breakdown_scaled(n, du, dd, dq, v, &work, nullptr));
       const TCBCGSScalars s = get();
       set(marked());
-      if (which) CALL(steps->stabilize(n, expected, dq, &work, nullptr));
+      if (which) CALL(steps->stabilize(n, expected, dq, nullptr, &work, nullptr));
       else CALL(steps->breakdown(n, expected, dq, &work, nullptr));
       EXPECT_TRUE(sameScalars(get(), s)) << n;
       EXPECT_TRUE(sameBits(product, (which ? t : v).get())) << n;
@@ -280,34 +359,36 @@ TEST_P(BCGSSteps, Scaled)
   }
 }
 
-/* Half and update that find their sums done by the product are breakdown and half, stabilize and update: all bits, stops too */
+/* Half, update and advance that find their sums done by the product are breakdown and half, stabilize and update or advance: all bits, stops too */
 TEST_P(BCGSSteps, AfterAProductWithSums)
 {
   for (PetscInt n : {(PetscInt)2, (PetscInt)5, (PetscInt)4099}) {
     for (PetscReal value : {0.75, 0.0, (double)NaN}) {
-      for (int update = 0; update < 2; ++update) {
-        Values        one(n, 0.0), other(n, 0.0), vectors[2][3];
+      for (int update = 0; update < 3; ++update) {
+        Values        one(n, 0.0), other(n, 0.0), vectors[2][4];
         TCBCGSScalars scalars[2];
         one[0]   = value; /* v and t: sums value; value, value^2 */
         other[0] = 1.0;
         for (int sums = 0; sums < 2; ++sums) {
-          Vector product(cuda, {value, value * value}), done(cuda, one), dother(cuda, other);
+          Vector product(cuda, {value, value * value, value, 1.0}), done(cuda, one), dother(cuda, other);
           Vector v(cuda, randomValues(n, 1)), r(cuda, randomValues(n, 2)), s(cuda, randomValues(n, 3)), p(cuda, randomValues(n, 4)), rp(cuda, randomValues(n, 5)), x(cuda, randomValues(n, 6));
 
           set(marked());
           work.sums = sums ? (const PetscScalar *)product : nullptr;
-          if (!sums) { CALL(update ? steps->stabilize(n, done, dother, &work, nullptr) : steps->breakdown(n, done, dother, &work, nullptr)); }
-          CALL(update ? steps->update(n, p, s, v, rp, x, r, &work, nullptr) : steps->half(n, r, v, s, &work, nullptr));
+          if (!sums) { CALL(update ? steps->stabilize(n, done, dother, update == 2 ? (const PetscScalar *)dother : nullptr, &work, nullptr) : steps->breakdown(n, done, dother, &work, nullptr)); }
+          if (update == 2) CALL(steps->advance(n, s, v, rp, x, r, p, &work, nullptr));
+          else CALL(update ? steps->update(n, p, s, v, rp, x, r, &work, nullptr) : steps->half(n, r, v, s, &work, nullptr));
           scalars[sums]    = get();
           vectors[sums][0] = x.get();
           vectors[sums][1] = r.get();
           vectors[sums][2] = s.get();
+          vectors[sums][3] = p.get();
         }
         work.sums = nullptr;
         EXPECT_EQ(scalars[0].stop, scalars[1].stop) << "sum " << value << ", update " << update;
         if (value != value) continue; /* not the bits of a NaN */
         EXPECT_TRUE(sameScalars(scalars[0], scalars[1])) << "sum " << value << ", update " << update;
-        for (int k = 0; k < 3; ++k) EXPECT_TRUE(sameBits(vectors[0][k], vectors[1][k])) << "sum " << value << ", update " << update << ", vector " << k;
+        for (int k = 0; k < 4; ++k) EXPECT_TRUE(sameBits(vectors[0][k], vectors[1][k])) << "sum " << value << ", update " << update << ", vector " << k;
         EXPECT_EQ(value != 0.0 ? PETSCTC_STOP_NONE : (update ? PETSCTC_STOP_D2_ZERO : PETSCTC_STOP_D1_ZERO), scalars[1].stop);
       }
     }
@@ -331,10 +412,13 @@ TEST_P(BCGSSteps, FrozenOnceStopped)
         [&] { return steps->direction(n, r, q, p, &work, nullptr); },
         [&] { return steps->breakdown(n, q, rp, &work, nullptr); },
         [&] { return steps->half(n, r, q, s, &work, nullptr); },
-        [&] { return steps->stabilize(n, t, s, &work, nullptr); },
+        [&] { return steps->stabilize(n, t, s, nullptr, &work, nullptr); },
+        [&] { return steps->stabilize(n, t, s, rp, &work, nullptr); },
         [&] { return steps->update(n, p, s, t, rp, x, r, &work, nullptr); },
+        [&] { return steps->advance(n, s, t, q, x, r, p, &work, nullptr); },
+        [&] { return steps->stabilize_scaled(n, r, x, s, rp, t, &work, nullptr); },
         [&] { return steps->breakdown_scaled(n, r, x, rp, q, &work, nullptr); },
-        [&] { return steps->stabilize_scaled(n, r, x, s, t, &work, nullptr); },
+        [&] { return steps->stabilize_scaled(n, r, x, s, nullptr, t, &work, nullptr); },
       };
       for (size_t k = 0; k < all.size(); ++k) {
         CALL(all[k]());
@@ -359,7 +443,7 @@ TEST_P(BCGSSteps, SameBitsOnEveryRunAndAlignment)
     const int offset = run == 2;
     Vector    p(cuda, randomValues(n, 1), offset), h(cuda, randomValues(n, 2), offset), t(cuda, randomValues(n, 3), offset), rp(cuda, randomValues(n, 4), offset), x(cuda, randomValues(n, 5), offset), r(cuda, Values(n, NaN), offset);
     set(marked());
-    CALL(steps->stabilize(n, t, h, &work, nullptr));
+    CALL(steps->stabilize(n, t, h, nullptr, &work, nullptr));
     CALL(steps->update(n, p, h, t, rp, x, r, &work, nullptr));
     CALL(steps->direction(n, r, t, p, &work, nullptr));
     s[run]      = get();
@@ -388,7 +472,7 @@ TEST_P(BCGSSteps, SolvesANonsymmetricSystem)
       CALL(steps->breakdown(n, v, rp, &work, nullptr));
       CALL(steps->half(n, r, v, s, &work, nullptr));
       t.set(tridiagonal(lower, diagonal, upper, s.get()));
-      CALL(steps->stabilize(n, t, s, &work, nullptr));
+      CALL(steps->stabilize(n, t, s, nullptr, &work, nullptr));
       CALL(steps->update(n, p, s, t, rp, x, r, &work, nullptr));
       ++iterations;
     }

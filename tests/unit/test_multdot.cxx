@@ -38,14 +38,15 @@ public:
     EXPECT_EQ(work_.partial, nullptr);
   }
 
-  /* z and sums start as NaN; `same`: w is the very array of x */
-  Result MultDot(const Vector &x, const Vector &w, bool same = false)
+  /* z and sums start as NaN; `same`: w is the very array of x; u empty: two sums */
+  Result MultDot(const Vector &x, const Vector &w, bool same = false, const Vector &u = {})
   {
-    Array<PetscScalar> dx(layout.cuda, x), dw(layout.cuda, w), dz(layout.cuda, Vector(layout.m, NAN)), sums(layout.cuda, Vector(2, NAN));
+    Array<PetscScalar>       dx(layout.cuda, x), dw(layout.cuda, w), du(layout.cuda, u.empty() ? Vector(1, NAN) : u), dz(layout.cuda, Vector(layout.m, NAN)), sums(layout.cuda, Vector(u.empty() ? 2 : 4, NAN));
+    const PetscScalar *const pu = u.empty() ? nullptr : (PetscScalar *)du;
 
-    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_Host(&layout, tensor_, dx, same ? dx : dw, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_Host(&layout, tensor_, dx, same ? dx : dw, pu, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
 #if PETSCTC_HAVE_CUDA
-    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_CUDA(&layout, tensor_, dx, same ? dx : dw, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_CUDA(&layout, tensor_, dx, same ? dx : dw, pu, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
 #endif
     return {dz.Values(), sums.Values()};
   }
@@ -84,15 +85,23 @@ void ExpectSum(const Vector &w, const Vector &z, PetscScalar computed, size_t ro
   ASSERT_LE(std::fabs(computed - sum), roundings * PETSC_MACHINE_EPSILON * bound) << computed << ", not " << (double)sum; /* false for NaN */
 }
 
-/* The bits of the product alone, and sums within their bounds */
+/* The bits of the product alone, and sums within their bounds. With a third vector the first two sums have the same bits */
 void ExpectProductAndSums(ProductAndDots &product, const Csr &A, unsigned seed)
 {
+  const Vector u = RandomVector(A.m, seed + 2);
   const Vector x = RandomVector(A.n, seed), w = RandomVector(A.m, seed + 1);
   const Result result = product.MultDot(x, w);
 
   ASSERT_NO_FATAL_FAILURE(ExpectSameBits(product.Mult(x), result.z));
   ASSERT_NO_FATAL_FAILURE(ExpectSum(w, result.z, result.sums[0], w.size() + 3));
   ASSERT_NO_FATAL_FAILURE(ExpectSum(result.z, result.z, result.sums[1], w.size() + 3));
+  if (!A.m) return; /* of which no u says whether there is one */
+  const Result four = product.MultDot(x, w, false, u);
+
+  ASSERT_NO_FATAL_FAILURE(ExpectSameBits(result.z, four.z));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameBits(result.sums, {four.sums[0], four.sums[1]}));
+  ASSERT_NO_FATAL_FAILURE(ExpectSum(u, result.z, four.sums[2], w.size() + 3));
+  ASSERT_NO_FATAL_FAILURE(ExpectSum(u, w, four.sums[3], w.size() + 3));
 }
 
 class MultDot : public ::testing::TestWithParam<Backend> {

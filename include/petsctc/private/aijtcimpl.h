@@ -67,8 +67,8 @@ typedef struct {
   PetscInt         released; /* builds + refreshes when MatAIJTCReleaseCSR() last did its work */
 
   AIJTCDotWork dots;        /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
-  PetscScalar *dot;         /* [2] in device memory, allocated last: NULL unless dots is complete */
-  PetscScalar  host_dot[2]; /* the sums of the host */
+  PetscScalar *dot;         /* [4] in device memory, allocated last: NULL unless dots is complete */
+  PetscScalar  host_dot[4]; /* the sums of the host */
 } Mat_AIJTC;
 
 /* parent.cxx */
@@ -125,7 +125,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, Petsc
 /* multdot.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCMultIsPlain(Mat, Vec, Vec, Vec, PetscBool *);
-PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, Vec, Vec, Vec, const PetscScalar **);
+PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, Vec, Vec, Vec, Vec, const PetscScalar **);
 
 /* csr.cxx */
 typedef PetscErrorCode (*MatAIJTCUseCSR)(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx);

@@ -275,10 +275,10 @@ PETSC_INTERN PetscErrorCode AIJTCDotWorkCreate_CUDA(const AIJTCLayout *layout, A
 PETSC_INTERN PetscErrorCode AIJTCDotWorkDestroy_Host(AIJTCDotWork *work);
 PETSC_INTERN PetscErrorCode AIJTCDotWorkDestroy_CUDA(AIJTCDotWork *work);
 
-/* z <- A x, result[0] <- w . z, result[1] <- z . z in the same pass; w has the rows of z and may be x. result is in the memory of the vectors. The bits of z are those of AIJTCLayoutMult, those of
+/* z <- A x, result[0] <- w . z, result[1] <- z . z in the same pass; unless u is NULL result[2] <- u . z, result[3] <- u . w; w, u have the rows of z, w may be x. result is in the memory of the vectors. The bits of z are those of AIJTCLayoutMult, those of
    the sums depend on nothing but layout and numbers. */
-PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
 
 /* Does the current device have FP64 mma.m8n8k4 (compute capability 8.0 or newer)? */
 PETSC_INTERN PetscErrorCode PetscTCDeviceHasMMA_CUDA(PetscBool *has);

@@ -37,7 +37,7 @@ typedef enum {
 /* Recurrences of a method */
 typedef enum {
   KSPTC_VARIANT_CLASSIC,
-  KSPTC_VARIANT_SINGLE,    /* one reduction: PETSc's */
+  KSPTC_VARIANT_SINGLE,    /* fewer reductions. CG: one, PETSc's code; BiCGSTAB: two */
   KSPTC_VARIANT_PIPELINED, /* where the matrix is on the chip */
   KSPTC_VARIANT_AUTO       /* the one that is fastest */
 } KSPTCVariant;
@@ -92,6 +92,7 @@ struct _n_KSPTC {
   PetscBool    last_fused;
   PetscBool    last_pc_in_steps;       /* of the last fused solve */
   PetscBool    last_sums;              /* the same: did a product bring its dot products? */
+  PetscBool    last_single;            /* the same: had it fewer reductions? */
   const char  *last_why;               /* why the last solve that was not fused was not */
   const char  *last_why_not_ahead;     /* why the last fused solve began no iteration ahead, NULL if it did */
   PetscBool    last_pipelined;         /* was the last fused solve? */
@@ -159,7 +160,7 @@ PETSC_INTERN PetscErrorCode KSPTCResidentSetFromOptions(KSPTC, PetscOptionItems)
 PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[]);
 PETSC_INTERN PetscErrorCode KSPTCStepEnd(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[], PetscLogDouble);
 PETSC_INTERN PetscErrorCode KSPTCUsesTensor(KSPTC, PetscBool *);
-PETSC_INTERN PetscErrorCode KSPTCMultSums(KSP, KSPTC, Mat, Vec, Vec, Vec, const PetscScalar **);
+PETSC_INTERN PetscErrorCode KSPTCMultSums(KSP, KSPTC, Mat, Vec, Vec, Vec, Vec, const PetscScalar **);
 
 /* KSPCheckDot() and KSPCheckNorm() return from the function that uses them: `failed` says whether they did. The reason is set then, and the caller must return too */
 static inline PetscErrorCode KSPTCCheckDot(KSP ksp, PetscReal dot, PetscBool *failed)

@@ -117,18 +117,21 @@ typedef struct {
   PetscReal ts, tt;          /* t.s, t.t */
   PetscReal rr;              /* r.r */
   PetscReal rhonext;         /* r.rp after the update: rho of the next iteration */
+  PetscReal tr, sr;          /* t.rp, s.rp, where rhonext is made of them */
+  PetscReal advanced;        /* 1: advance has made p of the next iteration, whose scalars come with its breakdown */
   PetscReal stop;            /* a PetscTCStop */
 } TCBCGSScalars;
 
 typedef struct {
-  PetscTCReduceWork  reduce;
-  TCBCGSScalars     *s;
-  PetscBool          tensor;
-  TCBCGSScalars     *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
-  PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
-  PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
-  TCBCGSScalars     *record;
-  const PetscScalar *sums; /* of the product that the coming half (v.rp) or update (s.t, t.t) follows, in the memory of the vectors: then it begins with what breakdown or stabilize does. NULL: that has run. Set by the caller, at any time */
+  PetscTCReduceWork reduce;
+  TCBCGSScalars    *s;
+  PetscBool         tensor;
+  TCBCGSScalars    *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
+  PetscTCEvent     *events;  /* CUDA: [PETSCTC_RECORDS] */
+  PetscTCTest       test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
+  TCBCGSScalars    *record;
+  const PetscScalar *
+    sums; /* of the product that the coming half (v.rp), update (s.t, t.t) or advance (s.t, t.t, rp.t, rp.s) follows, in the memory of the vectors: then it begins with what breakdown or stabilize does. NULL: that has run. Set by the caller, at any time */
 } TCBCGSWork;
 
 typedef struct {
@@ -140,17 +143,20 @@ typedef struct {
   PetscErrorCode (*start)(PetscInt n, const PetscScalar r[], PetscScalar rp[], PetscScalar p[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
   /* rhoold <- rho; rho <- rhonext; omegaold <- omega; beta <- (rho/rhoold)(alpha/omegaold); p <- r - omegaold beta v + beta p */
   PetscErrorCode (*direction)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);
-  /* d1 <- v.rp; stop <- D1_NAN, D1_ZERO; else alpha <- rho/d1 */
+  /* (If advanced is set: the scalars of direction; advanced <- 0.) d1 <- v.rp; stop <- D1_NAN, D1_ZERO; else alpha <- rho/d1 */
   PetscErrorCode (*breakdown)(PetscInt n, const PetscScalar v[], const PetscScalar rp[], TCBCGSWork *work, PetscTCStream stream);
   /* (What breakdown does if work->sums is set.) s <- r - alpha v */
   PetscErrorCode (*half)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
-  /* ts <- t.s, tt <- t.t; stop <- D2_ZERO if tt == 0; else omega <- ts/tt */
-  PetscErrorCode (*stabilize)(PetscInt n, const PetscScalar t[], const PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
+  /* ts <- t.s, tt <- t.t; stop <- D2_ZERO if tt == 0; else omega <- ts/tt; unless rp is NULL also tr <- t.rp, sr <- s.rp, rhonext <- sr - omega tr, for advance */
+  PetscErrorCode (*stabilize)(PetscInt n, const PetscScalar t[], const PetscScalar s[], const PetscScalar rp[], TCBCGSWork *work, PetscTCStream stream);
   /* The two with a diagonal preconditioner from the left: v <- d u, breakdown; t <- d u, stabilize */
   PetscErrorCode (*breakdown_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
-  PetscErrorCode (*stabilize_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar s[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
+  PetscErrorCode (*stabilize_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
   /* (What stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
+  /* In place of update and the next direction, with rhonext of stabilize: (what that does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; beta <- that of the next direction; p <- r - omega beta v + beta p; advanced <- 1: the
+     other scalars of the direction come with the next breakdown */
+  PetscErrorCode (*advance)(PetscInt n, const PetscScalar s[], const PetscScalar t[], const PetscScalar v[], PetscScalar x[], PetscScalar r[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*read)(const TCBCGSWork *work, TCBCGSScalars *host, PetscTCStream stream);
   PetscErrorCode (*mark)(const TCBCGSWork *work, int number, PetscTCStream stream);
   PetscErrorCode (*await)(const TCBCGSWork *work, int number);

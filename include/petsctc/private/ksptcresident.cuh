@@ -176,17 +176,18 @@ __device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published,
   return true;
 }
 
-/* What all threads need of the scalars: whether the solve has stopped, and two factors */
+/* What all threads need of the scalars: whether the solve has stopped, and up to three factors */
 struct KSPTCTold {
-  double stop, one, other;
+  double stop, one, other, third;
 
   /* By warp 0 */
-  __device__ __forceinline__ void tell(double stopped, double first, double second = 0.0)
+  __device__ __forceinline__ void tell(double stopped, double first, double second = 0.0, double last = 0.0)
   {
     if (threadIdx.x % KSPTC_LANES) return;
     stop  = stopped;
     one   = first;
     other = second;
+    third = last;
   }
 };
 

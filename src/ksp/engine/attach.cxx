@@ -118,6 +118,7 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
+  if (tc->last_single) PetscCall(PetscViewerASCIIPrintf(viewer, "  recurrences with a reduction less\n"));
   if (tc->last_why_not_pipelined) PetscCall(PetscViewerASCIIPrintf(viewer, "  not pipelined (last: %s)\n", tc->last_why_not_pipelined));
   if (tc->last_call) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s\n", tc->last_call, tc->last_pipelined ? ", pipelined" : (tc->resident.layout ? ", the matrix read from its layout" : "")));
@@ -139,7 +140,7 @@ static PetscErrorCode KSPTCVariantFromOptions(KSP ksp, KSPTC tc, PetscOptionItem
   PetscFunctionBegin;
   if (!tc->choose) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_variant", tc->name));
-  PetscCall(PetscOptionsEList(name, "Recurrences: PETSc's, those with one reduction, those with one barrier where the matrix is on the chip, or the fastest", tc->page, variants, 4, variants[variant], &variant, &set));
+  PetscCall(PetscOptionsEList(name, "Recurrences: PETSc's, those with fewer reductions, those with one barrier where the matrix is on the chip (CG), or the fastest", tc->page, variants, 4, variants[variant], &variant, &set));
   tc->variant = (KSPTCVariant)variant;
   if (set) PetscCall((*tc->choose)(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);

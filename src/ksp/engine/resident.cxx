@@ -165,7 +165,7 @@ static PetscErrorCode KSPTCPipeline(KSPTC tc, PetscBool identity, PetscBool *is)
 
   PetscFunctionBegin;
   *is = PETSC_FALSE;
-  if (!state->may_pipeline || state->cannot_hold[identity] || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->may_pipeline || !state->kernel[tc->backend].create_pipelined || state->cannot_hold[identity] || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_TRUE));
   *is                              = state->can;
   state->cannot_pipeline[identity] = (PetscBool)!state->can;

@@ -55,12 +55,12 @@ PetscErrorCode KSPTCUsesTensor(KSPTC tc, PetscBool *tensor)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y <- A x, and *sums is where w . y and y . y are until the next such product of A, in the memory of the vectors; NULL where the matrix does not bring them */
-PetscErrorCode KSPTCMultSums(KSP ksp, KSPTC tc, Mat A, Vec x, Vec w, Vec y, const PetscScalar **sums)
+/* y <- A x, and *sums is where w . y and y . y (and, unless u is NULL, u . y and u . w) are until the next such product of A, in the memory of the vectors; NULL where the matrix does not bring them */
+PetscErrorCode KSPTCMultSums(KSP ksp, KSPTC tc, Mat A, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
 {
   PetscFunctionBegin;
   *sums = NULL;
-  if (tc->sums && !ksp->transpose_solve && !KSPTCChecksResults(ksp)) PetscCall(MatAIJTCMultSums(A, (PetscBool)(tc->backend == KSPTC_CUDA), x, w, y, sums));
+  if (tc->sums && !ksp->transpose_solve && !KSPTCChecksResults(ksp)) PetscCall(MatAIJTCMultSums(A, (PetscBool)(tc->backend == KSPTC_CUDA), x, w, u, y, sums));
   if (*sums) tc->last_sums = PETSC_TRUE;
   else PetscCall(KSP_MatMult(ksp, A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);

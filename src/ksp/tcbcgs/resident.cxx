@@ -53,7 +53,7 @@ static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionBegin;
   PetscCall(KSPTCResidentChunk(ksp, bcgs, ksp->normtype == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR, &chunk));
   PetscCall(KSPTCStepBegin(bcgs, scaled + 1, 6, v, a));
-  const TCBCGSVectors vectors = {array[2], array[3], array[4], array[5], array[6], array[7], array[1], array[0], (PetscBool)(scaled && ksp->pc_side == PC_RIGHT)};
+  const TCBCGSVectors vectors = {array[2], array[3], array[4], array[5], array[6], array[7], array[1], array[0], (PetscBool)(scaled && ksp->pc_side == PC_RIGHT), bcgs->single};
 
   PetscCall(TCBCGSCall(bcgs, &chunk, &vectors, &refused));
   PetscCall(KSPTCStepEnd(bcgs, scaled + 1, 6, v, a, 0.0));
@@ -65,6 +65,6 @@ static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
 PetscErrorCode TCBCGSResidentIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentIterate(ksp, bcgs, i, TCBCGSResidentBegin, 2, (bcgs->diagonal.d ? 24.0 : 22.0) - (ksp->normtype == KSP_NORM_NONE ? 2.0 : 0.0)));
+  PetscCall(KSPTCResidentIterate(ksp, bcgs, i, TCBCGSResidentBegin, 2, (bcgs->diagonal.d ? 24.0 : 22.0) + (bcgs->single ? 2.0 : 0.0) - (ksp->normtype == KSP_NORM_NONE ? 2.0 : 0.0)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -39,26 +39,26 @@ static PetscErrorCode TCBCGSDirection(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* work[to] <- K work[from] with a diagonal preconditioner: the product goes to work[product], and one step of the table, which sums with work[other], is behind it */
+/* work[to] <- K work[from] with a diagonal preconditioner: the product goes to work[product], and step(arrays) of that, the diagonal, work[from], rp and work[to] is behind it */
 template <class Step>
-static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, PetscInt product, PetscInt other, PetscInt to, Step step, PetscLogDouble flops)
+static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, PetscInt product, PetscInt to, Step step, PetscLogDouble flops)
 {
-  const Vec    v[] = {ksp->work[product], bcgs->diagonal.d, ksp->work[other], ksp->work[to]};
-  PetscScalar *a[4];
+  const Vec    v[] = {ksp->work[product], bcgs->diagonal.d, ksp->work[from], ksp->work[BCGS_RP], ksp->work[to]};
+  PetscScalar *a[5];
   Mat          A;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   bcgs->w->sums = NULL;
   if (!KSPTCInVain(bcgs)) PetscCall(KSP_MatMult(ksp, A, ksp->work[from], ksp->work[product]));
-  PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
-  PetscCall((*step)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
-  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, flops));
+  PetscCall(KSPTCStepBegin(bcgs, 4, 1, v, a));
+  PetscCall(step(a));
+  PetscCall(KSPTCStepEnd(bcgs, 4, 1, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* work[to] <- K work[from]; without preconditioner the product may bring the dot products with work[other] */
-static PetscErrorCode TCBCGSApply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, PetscInt other, PetscInt to, PetscInt work)
+/* work[to] <- K work[from]; without preconditioner the product may bring the dot products with work[other] and, unless u is NULL, with u */
+static PetscErrorCode TCBCGSApply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, PetscInt other, Vec u, PetscInt to, PetscInt work)
 {
   Mat A;
 
@@ -67,7 +67,7 @@ static PetscErrorCode TCBCGSApply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, Pets
   if (KSPTCInVain(bcgs)) PetscFunctionReturn(PETSC_SUCCESS);
   if (bcgs->identity) {
     PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-    PetscCall(KSPTCMultSums(ksp, bcgs, A, ksp->work[from], ksp->work[other], ksp->work[to], &bcgs->w->sums));
+    PetscCall(KSPTCMultSums(ksp, bcgs, A, ksp->work[from], ksp->work[other], u, ksp->work[to], &bcgs->w->sums));
   } else PetscCall(KSP_PCApplyBAorAB(ksp, ksp->work[from], ksp->work[to], ksp->work[work]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -95,9 +95,24 @@ static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
 
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 4, 2, v, a));
-  if (!bcgs->diagonal.d && !bcgs->w->sums) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], bcgs->w, bcgs->stream));
+  if (!bcgs->diagonal.d && !bcgs->w->sums) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[2], a[1], NULL, bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->update)(bcgs->n, a[0], a[1], a[2], a[3], a[4], a[5], bcgs->w, bcgs->stream));
   PetscCall(KSPTCStepEnd(bcgs, 4, 2, v, a, flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* omega if it is not there, x, r and p of the next iteration */
+static PetscErrorCode TCBCGSAdvance(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const Vec      v[]   = {ksp->work[BCGS_S], ksp->work[BCGS_T], ksp->work[BCGS_V], ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R], ksp->work[BCGS_P]};
+  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 18.0 : 20.0) - (bcgs->diagonal.d ? 8.0 : 0.0)) * bcgs->n;
+  PetscScalar   *a[7];
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCStepBegin(bcgs, 4, 3, v, a));
+  if (!bcgs->diagonal.d && !bcgs->w->sums) PetscCall((*bcgs->steps->stabilize)(bcgs->n, a[1], a[0], a[3], bcgs->w, bcgs->stream));
+  PetscCall((*bcgs->steps->advance)(bcgs->n, a[0], a[1], a[2], a[4], a[5], a[6], bcgs->w, bcgs->stream));
+  PetscCall(KSPTCStepEnd(bcgs, 4, 3, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,20 +196,41 @@ static PetscErrorCode TCBCGSStopped(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* v <- K p, and v.rp unless half is to begin with it */
+static PetscErrorCode TCBCGSFirst(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  PetscFunctionBegin;
+  if (bcgs->diagonal.d)
+    PetscCall(TCBCGSApplyScaled(
+      ksp, bcgs, BCGS_P, BCGS_T, BCGS_V, [bcgs](PetscScalar *const a[]) { return (*bcgs->steps->breakdown_scaled)(bcgs->n, a[0], a[1], a[3], a[4], bcgs->w, bcgs->stream); }, 3.0 * bcgs->n));
+  else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_P, BCGS_RP, NULL, BCGS_V, BCGS_T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* t <- K s, and its sums unless update or advance is to begin with them. r is work */
+static PetscErrorCode TCBCGSSecond(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const auto step = [bcgs](PetscScalar *const a[]) { return (*bcgs->steps->stabilize_scaled)(bcgs->n, a[0], a[1], a[2], bcgs->single ? a[3] : NULL, a[4], bcgs->w, bcgs->stream); };
+
+  PetscFunctionBegin;
+  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_S, BCGS_R, BCGS_T, step, (bcgs->single ? 9.0 : 5.0) * bcgs->n));
+  else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_S, BCGS_S, bcgs->single ? ksp->work[BCGS_RP] : NULL, BCGS_T, BCGS_R));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The steps of iteration i+1 */
 static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   PetscFunctionBegin;
   PetscCall(KSPTCIdentityKeep(ksp, &bcgs->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
-  PetscCall(TCBCGSDirection(ksp, bcgs));
-  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_P, BCGS_T, BCGS_RP, BCGS_V, bcgs->steps->breakdown_scaled, 3.0 * bcgs->n));
-  else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_P, BCGS_RP, BCGS_V, BCGS_T));
+  if (i == 0 || !bcgs->single) PetscCall(TCBCGSDirection(ksp, bcgs));
+  PetscCall(TCBCGSFirst(ksp, bcgs));
   PetscCall(TCBCGSHalf(ksp, bcgs));
-  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_S, BCGS_R, BCGS_S, BCGS_T, bcgs->steps->stabilize_scaled, 5.0 * bcgs->n));
-  else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_S, BCGS_S, BCGS_T, BCGS_R));
+  PetscCall(TCBCGSSecond(ksp, bcgs));
   PetscCall(KSPTCEndsIteration(ksp, bcgs, i + 1, ksp->normtype == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR));
-  PetscCall(TCBCGSUpdate(ksp, bcgs));
+  if (bcgs->single) PetscCall(TCBCGSAdvance(ksp, bcgs));
+  else PetscCall(TCBCGSUpdate(ksp, bcgs));
   PetscCall(KSPTCIterationBegun(bcgs, i + 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -237,6 +273,7 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscInt    i      = 0;
 
   PetscFunctionBegin;
+  bcgs->single = bcgs->last_single = (PetscBool)(bcgs->variant != KSPTC_VARIANT_CLASSIC);
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(KSPTCIdentityPC(ksp, &bcgs->identity));
   PetscCall(KSPTCDiagonalMark(ksp, &bcgs->diagonal));
@@ -269,6 +306,17 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Each of the two products of an iteration needs what the other blocks have: there is no going below two barriers */
+static PetscErrorCode KSPTCChoose_TCBCGS(KSP ksp, KSPTC tc)
+{
+  const PetscBool pipelined = (PetscBool)(tc->variant == KSPTC_VARIANT_PIPELINED);
+
+  PetscFunctionBegin;
+  if (pipelined) tc->variant = KSPTC_VARIANT_CLASSIC;
+  PetscCheck(!pipelined, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSPTCBCGS has no pipelined recurrences: use -ksp_tcbcgs_variant single, or -ksp_type pipebcgs");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 {
   PetscFunctionBegin;
@@ -287,7 +335,8 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and there is no preconditioner, add the dot products with a product while it is made (default)
 .  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
--  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
+.  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
+-  -ksp_tcbcgs_variant <classic>  - (classic|single|auto) recurrences
 
    Level: beginner
 
@@ -318,6 +367,10 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.8 million rows on an H200, if that has
    neither tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
 
+   `-ksp_tcbcgs_variant` chooses the recurrences. `classic` are those of `KSPBCGS`. `single` has two reductions an iteration instead of three, and a pass over the vectors less: r.rp of the next iteration is made of
+   s.rp and t.rp, which are summed with t.s and t.t, so that r and the next direction are made together. Norms are still those of the residual that is there, and tested in every iteration; iterates differ by rounding, to which BiCGSTAB is
+   sensitive: iteration counts differ somewhat. `auto` is `single`. There are no pipelined recurrences: each of the two products waits for all of the vector that it multiplies anyway.
+
    Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
@@ -332,6 +385,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->page             = "KSPTCBCGS";
   bcgs->prepare          = KSPTCPrepare_TCBCGS;
   bcgs->solve            = KSPSolve_TCBCGS;
+  bcgs->choose           = KSPTCChoose_TCBCGS;
   bcgs->release          = KSPTCRelease_TCBCGS;
   bcgs->resident.kernel  = TCBCGSResidentKernels;
   bcgs->resident.vectors = TCBCGSVectorsOfBlock(false);

@@ -24,6 +24,7 @@ struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
   }
 
   PetscBool     identity; /* the operator is the matrix */
+  PetscBool     single;   /* recurrences with a reduction less */
   PetscReal     dp;       /* the norm last computed */
   KSPTCDiagonal diagonal; /* of a preconditioner from the left, or of one where the solve is resident: then part of the steps */
 };

@@ -91,7 +91,7 @@ static PetscErrorCode TCCGCurvature(KSP ksp, KSP_TCCG *cg, PetscBool first)
   cg->w->first = first;
   cg->w->sums  = NULL;
   if (KSPTCInVain(cg)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCMultSums(ksp, cg, cg->A, v[0], v[0], v[1], &cg->w->sums));
+  PetscCall(KSPTCMultSums(ksp, cg, cg->A, v[0], v[0], NULL, v[1], &cg->w->sums));
   if (cg->w->sums) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
   PetscCall((*cg->steps->curvature)(cg->n, first, a[0], a[1], cg->w, cg->stream));

@@ -25,14 +25,14 @@ static PetscErrorCode MatAIJTCCreateDots(Mat_AIJTC *tc)
   if (tc->dot) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCDestroyDots(tc)); /* what a create that failed has left */
   PetscCall(AIJTCDotWorkCreate_CUDA(&tc->layout, &tc->dots));
-  PetscCallCUDA(cudaMalloc((void **)&tc->dot, 2 * sizeof(*tc->dot)));
+  PetscCallCUDA(cudaMalloc((void **)&tc->dot, PETSC_STATIC_ARRAY_LENGTH(tc->host_dot) * sizeof(*tc->dot)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCLayoutMultSums_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec y)
+static PetscErrorCode MatAIJTCLayoutMultSums_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec u, Vec y)
 {
   const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
-  const PetscScalar *xa, *wa;
+  const PetscScalar *xa, *wa, *ua = NULL;
   PetscScalar       *ya;
   cudaStream_t       stream;
 
@@ -41,11 +41,13 @@ static PetscErrorCode MatAIJTCLayoutMultSums_Device(Mat_AIJTC *tc, Vec x, Vec w,
   PetscCall(PetscGetCurrentCUDAStream(&stream));
   PetscCall(VecCUDAGetArrayRead(x, &xa));
   PetscCall(VecCUDAGetArrayRead(w, &wa));
+  if (u) PetscCall(VecCUDAGetArrayRead(u, &ua));
   PetscCall(VecCUDAGetArrayWrite(y, &ya));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(AIJTCLayoutMultDot_CUDA(&tc->layout, tensor, xa, wa, ya, tc->dot, &tc->dots, stream));
+  PetscCall(AIJTCLayoutMultDot_CUDA(&tc->layout, tensor, xa, wa, ua, ya, tc->dot, &tc->dots, stream));
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(VecCUDARestoreArrayWrite(y, &ya));
+  if (u) PetscCall(VecCUDARestoreArrayRead(u, &ua));
   PetscCall(VecCUDARestoreArrayRead(w, &wa));
   PetscCall(VecCUDARestoreArrayRead(x, &xa));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -64,17 +66,19 @@ static PetscErrorCode MatAIJTCSumsToHost(const Mat_AIJTC *tc, PetscScalar dot[])
 }
 #endif
 
-static PetscErrorCode MatAIJTCLayoutMultSums_Host(Mat_AIJTC *tc, Vec x, Vec w, Vec y)
+static PetscErrorCode MatAIJTCLayoutMultSums_Host(Mat_AIJTC *tc, Vec x, Vec w, Vec u, Vec y)
 {
-  const PetscScalar *xa, *wa;
+  const PetscScalar *xa, *wa, *ua = NULL;
   PetscScalar       *ya;
 
   PetscFunctionBegin;
   PetscCall(VecGetArrayRead(x, &xa));
   PetscCall(VecGetArrayRead(w, &wa));
+  if (u) PetscCall(VecGetArrayRead(u, &ua));
   PetscCall(VecGetArrayWrite(y, &ya));
-  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ya, tc->host_dot, &tc->dots, NULL));
+  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ua, ya, tc->host_dot, &tc->dots, NULL));
   PetscCall(VecRestoreArrayWrite(y, &ya));
+  if (u) PetscCall(VecRestoreArrayRead(u, &ua));
   PetscCall(VecRestoreArrayRead(w, &wa));
   PetscCall(VecRestoreArrayRead(x, &xa));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -97,10 +101,10 @@ PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
 }
 
 /*
-   If the layout computes the product: y <- A x, and *sums is where w . y and y . y are until the next such product, in the memory of the layout. Else *sums is NULL and nothing has been done.
+   If the layout computes the product: y <- A x, and *sums is where w . y and y . y, and unless u is NULL u . y and u . w, are until the next such product, in the memory of the layout. Else *sums is NULL and nothing has been done.
    cuda: sums in device memory will do, else in the host's. Nothing waits; the flops of the sums are for the caller to log.
 */
-PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec y, const PetscScalar **sums)
+PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
   Mat_AIJTC           *tc;
@@ -119,13 +123,13 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec y, cons
   flops = 2.0 * (PetscLogDouble)tc->layout.nnz - (tc->layout.m - tc->layout.nempty);
 #if PETSCTC_HAVE_CUDA
   if (c->cuda) {
-    PetscCall(MatAIJTCLayoutMultSums_Device(tc, x, w, y));
+    PetscCall(MatAIJTCLayoutMultSums_Device(tc, x, w, u, y));
     PetscCall(PetscLogGpuFlops(flops));
     PetscCall(MatAIJTCReleaseCSR(A, c, tc));
   } else
 #endif
   {
-    PetscCall(MatAIJTCLayoutMultSums_Host(tc, x, w, y));
+    PetscCall(MatAIJTCLayoutMultSums_Host(tc, x, w, u, y));
     PetscCall(PetscLogFlops(flops));
   }
   PetscCall(PetscLogEventEnd(MAT_Mult, A, x, y, 0));
@@ -181,7 +185,7 @@ PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, Pets
   PetscCheck(x->map->n == A->cmap->n && w->map->n == A->rmap->n && y->map->n == A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
              "Local sizes do not fit: matrix %" PetscInt_FMT " x %" PetscInt_FMT ", x %" PetscInt_FMT ", w %" PetscInt_FMT ", y %" PetscInt_FMT, A->rmap->n, A->cmap->n, x->map->n, w->map->n, y->map->n);
   PetscCall(VecSetErrorIfLocked(y, 4));
-  if (c) PetscCall(MatAIJTCMultSums(A, c->cuda, x, w, y, &sums));
+  if (c) PetscCall(MatAIJTCMultSums(A, c->cuda, x, w, NULL, y, &sums));
   if (!sums) {
     PetscCall(MatMult(A, x, y));
     PetscCall(VecDotNorm2(w, y, wy, yy));

@@ -7,20 +7,23 @@ using namespace tcbcgsresident;
 
 namespace
 {
-const void *const kernels[] = {(const void *)ResidentKernel<false, NOWHERE>, (const void *)ResidentKernel<true, NOWHERE>, (const void *)ResidentKernel<false, LEFT>,
-                               (const void *)ResidentKernel<true, LEFT>,     (const void *)ResidentKernel<false, RIGHT>,  (const void *)ResidentKernel<true, RIGHT>};
+constexpr int PER_SIDE = 4;
 
-/* Of a side: the one that folds with shuffles, and behind it the one with the Tensor Core */
+/* Of a side: classic with shuffles and with the Tensor Core, then those with one reduction less */
+const void *const kernels[] = {(const void *)ResidentKernel<false, NOWHERE>, (const void *)ResidentKernel<true, NOWHERE>, (const void *)SingleKernel<false, NOWHERE>, (const void *)SingleKernel<true, NOWHERE>,
+                               (const void *)ResidentKernel<false, LEFT>,    (const void *)ResidentKernel<true, LEFT>,    (const void *)SingleKernel<false, LEFT>,    (const void *)SingleKernel<true, LEFT>,
+                               (const void *)ResidentKernel<false, RIGHT>,   (const void *)ResidentKernel<true, RIGHT>,   (const void *)SingleKernel<false, RIGHT>,   (const void *)SingleKernel<true, RIGHT>};
+
 const void *const *KernelsOf(Side side)
 {
-  return kernels + 2 * side;
+  return kernels + PER_SIDE * side;
 }
 } // namespace
 
 PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels, 6, chip));
+  PetscCall(KSPTCChipOfKernels(kernels, 3 * PER_SIDE, chip));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -29,7 +32,7 @@ PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled
   const KSPTCGrid grid = KSPTCGridOf(form, TCBCGSVectorsOfBlock(scaled).rows);
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), scaled ? 4 : 2, &grid, 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), (scaled ? 2 : 1) * PER_SIDE, &grid, 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -40,6 +43,6 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
-  PetscCall(KSPTCResidentRun(KernelsOf(side)[steps->tensor ? 1 : 0], form, TCBCGSVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,12 +8,21 @@
        second   t <- A s; t.s, t.t                                                                          barrier with two sums: omega
        update   x, r, published; r.r, r.rp; test of the norm, record                                        barrier with two sums: beta; meanwhile r of the ghosts
 
+     With one reduction less (single), two:
+
+       direct   p, as above
+       first    v <- A p, published; v.rp                                      barrier with two sums, the other one r.r of the iteration before: its test and record; alpha; meanwhile v of the ghosts
+       half     s, as above
+       second   t <- A s, published; t.s, t.t, t.rp, s.rp                      barrier with four sums: omega, beta; meanwhile t of the ghosts
+       update   x, r <- s - omega t, this of the block's rows and of its ghosts; r.r
+
+     and a third one behind the last iteration of a call, for its test.
      s of the block's own rows is r - alpha v whenever it is needed, always with the same bits. v is published before the first barrier and fetched before the second, r published before the third and fetched
-     before the first: an array of each does.
+     before the first: an array of each does. So do v and t.
      A diagonal preconditioner from the left scales the sums of the rows; from the right what products multiply by.
 
    Layout
-     Vectors of a block: of its rows x, r, rp, p, v, t, (the diagonal,) u, which products multiply by, and behind u that of the ghosts; r, p, v of the ghosts. published: v of all rows, then r.
+     Vectors of a block: of its rows x, r, rp, p, v, t, (the diagonal,) u, which products multiply by, and behind u that of the ghosts, where t of the ghosts waits for the update; r, p, v of the ghosts. published: v of all rows, then r, or t.
 
    Memory traffic
      A call: the form once, the vectors twice. An iteration: 32 bytes a row stored and 32 a ghost fetched, 7-point 43^3 2.5 MB and 5.4 MB, and 0.3 to 0.6 MB a look at a barrier's records, in L2; as with
@@ -31,7 +40,7 @@
 
 namespace tcbcgsresident
 {
-constexpr int SUMS = 2; /* at most, of a reduction */
+constexpr int SUMS = 4; /* at most, of a reduction */
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
 using Problem = KSPTCProblem<TCBCGSScalars, TCBCGSVectors>;
@@ -45,7 +54,7 @@ enum Side {
 
 struct Share : KSPTCShare {
   double *x, *r, *rp, *p, *v, *t, *d, *u; /* d is nothing without a preconditioner */
-  double *gr, *gp, *gv;                   /* of the ghosts */
+  double *gr, *gp, *gv, *gt;              /* of the ghosts; t where u is */
 
   __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCBCGSVectorsOfBlock(scaled), memory)
   {
@@ -57,7 +66,8 @@ struct Share : KSPTCShare {
     t  = v + rows;
     d  = t + rows;
     u  = scaled ? d + rows : d;
-    gr = u + rows + ghosts + 1;
+    gt = u + rows;
+    gr = gt + ghosts + 1;
     gp = gr + ghosts;
     gv = gp + ghosts;
   }
@@ -148,16 +158,16 @@ __device__ __forceinline__ double First(const Problem &P, const Share &own, uint
   return d1;
 }
 
-/* t: adds t.s, t.t to sum[] */
-template <Side side>
-__device__ __forceinline__ void Second(const Problem &P, const Share &own, double alpha, double sum[])
+/* t: adds t.s, t.t to sum[]; single: t.rp, s.rp too, and t is published for this tag */
+template <Side side, bool single>
+__device__ __forceinline__ void Second(const Problem &P, const Share &own, double alpha, uint64_t tag, double sum[])
 {
   KSPTCMult(P.A, own, own.u, [&](int k, double row) {
-    const double t = Scaled<side == LEFT>(row, own.d, k);
+    const double t = Scaled<side == LEFT>(row, own.d, k), s = own.s(k, alpha);
 
     own.t[k] = t;
-    sum[0]   = fma(t, own.s(k, alpha), sum[0]);
-    sum[1]   = fma(t, t, sum[1]);
+    TCBCGSStabilize<single>::add(t, s, own.rp[k], sum);
+    if constexpr (single) PetscTCPublish(P.published + P.A.m + own.first + k, t, tag);
   });
 }
 
@@ -175,16 +185,39 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
   });
 }
 
-/* Sums, test and record of iteration `it` */
+/* single: x, and r of rows and ghosts; adds r.r to sum[] */
+__device__ __forceinline__ void UpdateAll(const Share &own, double alpha, double omega, double sum[])
+{
+  own.forRows([&](int k, int) {
+    const double s = own.s(k, alpha), r = fma(-omega, own.t[k], s);
+
+    sum[0]   = fma(r, r, sum[0]);
+    own.x[k] = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
+    own.r[k] = r;
+  });
+  own.forGhosts([&](int g, int) { own.gr[g] = fma(-omega, own.gt[g], KSPTCCombine(own.gr[g], own.gv[g], -alpha)); });
+}
+
+/* Sums, test and record of iteration `it`, in warp 0. Step: what ends it */
+template <class Step>
 __device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
 {
   TCBCGSScalars left; /* nobody's: the record is the scalars as they are then */
-  TCBCGSUpdate  step = {};
+  Step          step = {};
 
   step.test   = KSPTCTestAt(P.chunk, it);
   step.record = &left;
   step.end(s, sum);
   KSPTCRecord(P, it, s);
+}
+
+/* Tells what the next iteration begins with and, for what comes before it, alpha */
+__device__ __forceinline__ void TellNext(const TCBCGSScalars &s, KSPTCTold &told)
+{
+  TCBCGSScalars next = s;
+
+  TCBCGSBeginIteration(next);
+  told.tell(s.stop, s.alpha, next.omegaold, next.beta);
 }
 
 template <bool tensor, Side side>
@@ -215,7 +248,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   Load<side>(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
-    TCBCGSDirection{}.begin(s);
+    TCBCGSBeginIteration(s);
     told.tell(s.stop, s.omegaold, s.beta);
   });
 
@@ -234,21 +267,91 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     Half<side>(P, own, told.one);
     const double alpha = told.one;
     __syncthreads();
-    Second<side>(P, own, alpha, t);
+    Second<side, false>(P, own, alpha, 0, t);
     alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) {
-      TCBCGSEndStabilize(s, total);
+      TCBCGSEndStabilize<false>(s, total);
       told.tell(s.stop, s.alpha, s.omega);
     });
     if (!alive || told.stop != 0.0) break;
     Update(P, own, told.one, told.other, barrier.next(), r);
     ++it;
     alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
-      End(P, s, it, total);
-      if (s.stop == 0.0 && it < P.chunk.last) TCBCGSDirection{}.begin(s);
+      End<TCBCGSUpdate>(P, s, it, total);
+      if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
       told.tell(s.stop, s.omegaold, s.beta);
     });
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (!alive) return;
+  Store(P, own, told);
+  if (blockIdx.x != 0) return;
+  KSPTCStoreRecords(P, it);
+  if (threadIdx.x == 0) *P.scalars = s;
+}
+
+template <bool tensor, Side side>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
+{
+  using Two  = GridReduce<2, tensor, KSPTC_THREADS>;
+  using Four = GridReduce<4, tensor, KSPTC_THREADS>;
+  union Sums
+  {
+    typename Two::Shared  two;
+    typename Four::Shared four;
+  };
+  extern __shared__ __align__(16) double memory[];
+  __shared__ Sums                        shared;
+  __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
+  const Share                            own(P.A, side != NOWHERE, memory);
+  const uint64_t                         tag = *P.tag;
+  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCBCGSScalars                          s        = *P.scalars; /* kept by warp 0 */
+  PetscInt                               it       = P.chunk.first;
+  const auto                             nothing  = [](uint64_t, int, int) { return true; };
+  const auto                             fetch_v  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
+  const auto                             fetch_t  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gt, t, thread, threads, barrier.patience(), it + 1); };
+  double                                 first[2] = {}; /* v.rp, and r.r of the iteration before */
+  bool                                   alive;
+
+  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  Load<side>(P, own);
+  __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
+  alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double[]) {
+    s.advanced = 1.0; /* Direct() is about to */
+    TellNext(s, told);
+  });
+
+  while (alive && told.stop == 0.0 && it < P.chunk.last) {
+    double second[SUMS] = {};
+
+    Direct<side>(P, own, told.other, told.third);
+    __syncthreads();
+    first[0] = First<side>(P, own, barrier.next());
+    alive    = barrier.template sum<Two, 2>(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
+      if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1);
+      if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
+      told.tell(s.stop, s.alpha);
+    });
+    if (!alive || told.stop != 0.0) break;
+    const double alpha = told.one;
+
+    Half<side>(P, own, alpha);
+    __syncthreads();
+    Second<side, true>(P, own, alpha, barrier.next(), second);
+    alive = barrier.template sum<Four, 4>(second, shared.four, (int)it + 1, fetch_t, [&](const double total[]) {
+      TCBCGSEndStabilize<true>(s, total);
+      TellNext(s, told);
+    });
+    if (!alive || told.stop != 0.0) break;
+    first[0] = first[1] = 0.0;
+    UpdateAll(own, alpha, told.other, first + 1);
+    if (++it < P.chunk.last) continue;
+    alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double total[]) {
+      End<TCBCGSAdvance>(P, s, it, total + 1);
+      told.tell(s.stop, s.alpha);
+    });
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 2;
   if (!alive) return;
   Store(P, own, told);
   if (blockIdx.x != 0) return;

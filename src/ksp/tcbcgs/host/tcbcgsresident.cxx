@@ -42,7 +42,7 @@ public:
     PetscFunctionBegin;
     PetscCheck(v_->diagonal || !v_->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
     for (PetscInt it = chunk->first; it < chunk->last && steps_->s->stop == 0.0; it++) {
-      PetscCall((*TCBCGSSteps_Host.direction)(n_, v_->r, v_->v, v_->p, steps_, stream_));
+      if (steps_->s->advanced == 0.0) PetscCall((*TCBCGSSteps_Host.direction)(n_, v_->r, v_->v, v_->p, steps_, stream_));
       PetscCall(breakdown());
       if (steps_->s->stop != 0.0) break;
       PetscCall((*TCBCGSSteps_Host.half)(n_, v_->r, v_->v, v_->s, steps_, stream_));
@@ -50,7 +50,8 @@ public:
       if (steps_->s->stop != 0.0) break;
       steps_->test   = KSPTCTestAt(*chunk, it + 1);
       steps_->record = &chunk->records[(it + 1) % PETSCTC_RECORDS];
-      PetscCall((*TCBCGSSteps_Host.update)(n_, v_->p, v_->s, v_->t, v_->rp, v_->x, v_->r, steps_, stream_));
+      if (v_->single) PetscCall((*TCBCGSSteps_Host.advance)(n_, v_->s, v_->t, v_->v, v_->x, v_->r, v_->p, steps_, stream_));
+      else PetscCall((*TCBCGSSteps_Host.update)(n_, v_->p, v_->s, v_->t, v_->rp, v_->x, v_->r, steps_, stream_));
       steps_->record = NULL;
     }
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -85,8 +86,8 @@ private:
   {
     PetscFunctionBegin;
     PetscCall(mult(v_->s, v_->r, left() ? v_->r : v_->t));
-    if (left()) PetscCall((*TCBCGSSteps_Host.stabilize_scaled)(n_, v_->r, v_->diagonal, v_->s, v_->t, steps_, stream_));
-    else PetscCall((*TCBCGSSteps_Host.stabilize)(n_, v_->t, v_->s, steps_, stream_));
+    if (left()) PetscCall((*TCBCGSSteps_Host.stabilize_scaled)(n_, v_->r, v_->diagonal, v_->s, v_->single ? v_->rp : NULL, v_->t, steps_, stream_));
+    else PetscCall((*TCBCGSSteps_Host.stabilize)(n_, v_->t, v_->s, v_->single ? v_->rp : NULL, steps_, stream_));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 

@@ -45,14 +45,14 @@ PetscErrorCode AIJTCLayoutMult_CUDA(const AIJTCLayout *layout, PetscBool tensor,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream)
+PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream)
 {
-  const DotView dots = {w, work->partial, work->arrived, result, 0, work->tiles + work->sums + work->rows};
+  const DotView dots = {w, u, work->partial, work->arrived, result, 0, work->tiles + work->sums + work->rows};
 
   PetscFunctionBegin;
   PetscCheck(work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space is not of AIJTCDotWorkCreate_CUDA()");
   PetscCheck(work->rows == RowsBlocks(*layout), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space is for %u blocks of rows, the layout has %u: create it once the layout is complete", work->rows, RowsBlocks(*layout));
-  if (!dots.blocks) PetscCallCUDA(cudaMemsetAsync(result, 0, 2 * sizeof(*result), stream));
+  if (!dots.blocks) PetscCallCUDA(cudaMemsetAsync(result, 0, dots.count() * sizeof(*result), stream));
   PetscCall(Launch(layout, tensor, x, NULL, z, dots, work, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -69,7 +69,7 @@ PetscErrorCode AIJTCDotWorkCreate_CUDA(const AIJTCLayout *layout, AIJTCDotWork *
   work->rows  = RowsBlocks(*layout);
   blocks      = work->tiles + work->sums + work->rows;
   groups      = blocks / AIJTC_DOT_GROUP + 1;
-  PetscCall(aijtcbuild::DeviceMalloc(2 * ((PetscCount)blocks + groups), &work->partial));
+  PetscCall(aijtcbuild::DeviceMalloc(AIJTC_DOTS * ((PetscCount)blocks + groups), &work->partial));
   PetscCall(aijtcbuild::DeviceMalloc(1 + (PetscCount)groups, &work->arrived));
   PetscCallCUDA(cudaMemset(work->arrived, 0, (1 + (size_t)groups) * sizeof(*work->arrived)));
   PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the work may be used on a stream that does not wait for the default one */

@@ -285,13 +285,14 @@ __device__ __forceinline__ void StoreSwept(PetscInt first, PetscInt m, const Pet
 }
 
 /* own: w of these rows in the ring, NULL if w is not x */
-__device__ __forceinline__ void SweepDots(PetscInt first, const PetscScalar *own, PetscInt m, const RowSums<SWEEP_GROUPS> &sums, const RowDots<SWEEP_WARPS> &dots, RowDots<SWEEP_WARPS>::Terms &terms)
+template <int DOTS>
+__device__ __forceinline__ void SweepDots(PetscInt first, const PetscScalar *own, PetscInt m, const RowSums<SWEEP_GROUPS> &sums, const RowDots<SWEEP_WARPS> &dots, RowDots<SWEEP_WARPS>::Terms<DOTS> &terms)
 {
 #pragma unroll
   for (int r = 0; r < SWEEP_GROUPS; r++) {
     const PetscInt row = first + AIJTC_LANES * r;
 
-    if (row < m) terms.add(own ? own[AIJTC_LANES * r] : dots.w(row), sums.sum[r]);
+    if (row < m) terms.add(own ? own[AIJTC_LANES * r] : dots.w(row), sums.sum[r], DOTS == AIJTC_DOTS ? dots.u(row) : 0.0);
   }
 }
 
@@ -304,25 +305,25 @@ __device__ __noinline__ void RowsOfSlices(const LayoutView &A, unsigned others, 
   }
 }
 
-/* DOTS: with dot products, whose terms take registers that products without them shall have */
-template <int HALO, bool DOTS>
+/* DOTS: so many dot products, whose terms take registers that products without them shall have */
+template <int HALO, int DOTS>
 __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   SweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  extern __shared__ PetscScalar sums[]; /* those of RowDots, then the ring, then the slices */
-  RowDots<SWEEP_WARPS>          dots(w);
-  RowDots<SWEEP_WARPS>::Terms   terms;
-  const int                     lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
-  const PetscInt                in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
-  const PetscInt                first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
-  PetscScalar *const            ring     = sums + (DOTS ? 2 * AIJTC_LANES * SWEEP_WARPS : 0);
-  SweptSlot *const              slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * warp; /* of this warp */
-  RingState *const              state    = reinterpret_cast<RingState *>(reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * SWEEP_WARPS);
-  const SweepWindows<HALO>      windows(order, first - warp, ring, state, x);
-  const auto                    slice  = [&](int k) { return first + k * order.plane; };
-  const auto                    exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
-  const auto                    load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
-  SweepHeader                   next   = load(0);
+  extern __shared__ PetscScalar                                    sums[]; /* those of RowDots, then the ring, then the slices */
+  RowDots<SWEEP_WARPS>                                             dots(w);
+  typename RowDots<SWEEP_WARPS>::template Terms<(DOTS ? DOTS : 2)> terms;
+  const int                                                        lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
+  const PetscInt                                                   in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
+  const PetscInt                                                   first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
+  PetscScalar *const                                               ring     = sums + DOTS * AIJTC_LANES * SWEEP_WARPS;
+  SweptSlot *const                                                 slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * warp; /* of this warp */
+  RingState *const                                                 state    = reinterpret_cast<RingState *>(reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * SWEEP_WARPS);
+  const SweepWindows<HALO>                                         windows(order, first - warp, ring, state, x);
+  const auto                                                       slice  = [&](int k) { return first + k * order.plane; };
+  const auto                                                       exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
+  const auto                                                       load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
+  SweepHeader                                                      next   = load(0);
 
   LetNextLaunchStart();
   if (threadIdx.x == 0) windows.initialize();
@@ -346,25 +347,25 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
       const PetscInt row = SLICE_ROWS * slice(k) + lane;
 
       StoreSwept(row, m, y, z, rows);
-      if constexpr (DOTS) SweepDots(row, dots.of(x) ? ring + windows.find(k, 0) + lane : nullptr, m, rows, dots, terms);
+      if constexpr (DOTS > 0) SweepDots<DOTS>(row, dots.of(x) ? ring + windows.find(k, 0) + lane : nullptr, m, rows, dots, terms);
     } else if (exists(k)) others |= 1u << k;
     __syncwarp(); /* nobody reads the slots any more */
     now  = StoreSlots(next, mine, k + 1, lane, windows, slots);
     next = later;
   }
-  if constexpr (DOTS) dots.add(terms);
+  if constexpr (DOTS > 0) dots.add(terms);
   if (others) RowsOfSlices(A, others, deep, first, order.plane, m, x, y, z, dots);
   dots.finish();
 }
 
 /* The kernels for one halo */
 struct SweepShape {
-  decltype(&SweepKernel<NARROW_HALO, false>) kernel[2]; /* without and with dot products */
-  int                                        halo, shared;
-  int                                       *blocks; /* that a multiprocessor holds, -1: not known yet */
+  decltype(&SweepKernel<NARROW_HALO, 0>) kernel[AIJTC_DOTS / 2 + 1]; /* without dot products, with two, with four */
+  int                                    halo, shared;
+  int                                   *blocks; /* that a multiprocessor holds, -1: not known yet */
 
   /* Bytes of shared memory of a block */
-  size_t bytes(bool dots) const { return shared + (dots ? 2 * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS : 0); }
+  size_t bytes(int dots) const { return shared + dots * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS; }
 };
 
 template <int HALO>
@@ -373,7 +374,7 @@ SweepShape ShapeOf()
   static int blocks = -1;
 
   return {
-    {SweepKernel<HALO, false>, SweepKernel<HALO, true>},
+    {SweepKernel<HALO, 0>, SweepKernel<HALO, 2>, SweepKernel<HALO, AIJTC_DOTS>},
     HALO, SWEEP_SHARED<HALO>, &blocks
   };
 }
@@ -396,11 +397,12 @@ bool SweepIsBuilt(const SweepShape &shape)
 }
 
 /* Blocks of a kernel that a multiprocessor holds, 0 if it has not enough shared memory. cudaFuncSetAttribute() is then done, too */
-int BlocksHeld(const SweepShape &shape, bool dots)
+int BlocksHeld(const SweepShape &shape, int dots)
 {
-  int blocks = 0;
+  const auto kernel = shape.kernel[dots / 2];
+  int        blocks = 0;
 
-  if (!cudaFuncSetAttribute(shape.kernel[dots], cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.bytes(dots))) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, shape.kernel[dots], AIJTC_LANES * SWEEP_WARPS, shape.bytes(dots));
+  if (!cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shape.bytes(dots))) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, AIJTC_LANES * SWEEP_WARPS, shape.bytes(dots));
   (void)cudaGetLastError(); /* a device with less shared memory is no error */
   return blocks;
 }
@@ -408,7 +410,7 @@ int BlocksHeld(const SweepShape &shape, bool dots)
 /* And does a multiprocessor hold SWEEP_BLOCKS blocks? With one alone nothing computes while it waits */
 bool DeviceSweeps(const SweepShape &shape)
 {
-  if (*shape.blocks < 0) *shape.blocks = SweepIsBuilt(shape) ? PetscMin(BlocksHeld(shape, false), BlocksHeld(shape, true)) : 0;
+  if (*shape.blocks < 0) *shape.blocks = SweepIsBuilt(shape) ? PetscMin(BlocksHeld(shape, 0), PetscMin(BlocksHeld(shape, 2), BlocksHeld(shape, AIJTC_DOTS))) : 0;
   return *shape.blocks >= SWEEP_BLOCKS;
 }
 
@@ -460,6 +462,6 @@ PetscErrorCode AIJTCLayoutMultSwept_CUDA(const AIJTCLayout *layout, const PetscS
 
   PetscFunctionBegin;
   PetscCheck(SweepOf(*layout, &order), PETSC_COMM_SELF, PETSC_ERR_PLIB, "A layout that is not swept");
-  PetscCall(LaunchOverlapping(shape.kernel[dots.w != nullptr], BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, shape.bytes(dots.w != nullptr), stream, AIJTCLayoutView(*layout), order, layout->m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(shape.kernel[dots.count() / 2], BlocksOf(order), AIJTC_LANES * SWEEP_WARPS, shape.bytes(dots.count()), stream, AIJTCLayoutView(*layout), order, layout->m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -165,12 +165,13 @@ PetscErrorCode AIJTCDotWorkDestroy_Host(AIJTCDotWork *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], PetscScalar z[], PetscScalar result[], PETSC_UNUSED AIJTCDotWork *work, PetscTCStream stream)
+PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], PETSC_UNUSED AIJTCDotWork *work, PetscTCStream stream)
 {
-  const PetscScalar *const with[] = {w, z};
+  const PetscScalar *const with[] = {w, z, u};
 
   PetscFunctionBegin;
   PetscCall(AIJTCLayoutMult_Host(layout, tensor, x, NULL, z, stream));
-  PetscCall(PetscTCMDot_Host(layout->m, z, 2, with, result, tensor, NULL, stream)); /* summed as every dot product is: a plain loop has a larger error */
+  PetscCall(PetscTCMDot_Host(layout->m, z, u ? 3 : 2, with, result, tensor, NULL, stream)); /* summed as every dot product is: a plain loop has a larger error */
+  if (u) PetscCall(PetscTCMDot_Host(layout->m, u, 1, with, result + 3, tensor, NULL, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
