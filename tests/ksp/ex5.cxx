@@ -422,6 +422,76 @@ static PetscErrorCode Options(KSPType type, Mat A, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What a solve of 20 iterations logs */
+static PetscErrorCode FlopsOf(KSPType type, PCType pctype, const char resident[], Mat A, Vec b, PetscLogDouble *flops)
+{
+  KSP            ksp;
+  PC             pc;
+  Vec            x;
+  PetscLogDouble before;
+  char           option[32];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(option, sizeof(option), "-ksp_%s_resident", type));
+  PetscCall(PetscOptionsSetValue(NULL, option, resident));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, pctype));
+  PetscCall(KSPSetTolerances(ksp, 1e-30, 1e-300, PETSC_CURRENT, 20));
+  PetscCall(KSPSetUp(ksp));
+  PetscCall(PetscGetFlops(&before));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(PetscGetFlops(flops));
+  *flops -= before;
+  PetscCall(PetscOptionsClearValue(NULL, option));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's, but for some operations a row that begin or end a solve: a quarter of an operation an iteration would show */
+static PetscErrorCode Flops(KSPType stock, KSPType fused, Mat A, Vec b, const char what[])
+{
+  const char *const residents[] = {"false", "form", "layout"};
+  PetscInt          n;
+  PetscBool         ok = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetSize(b, &n));
+  for (PCType pctype : {PCNONE, PCJACOBI, PCSOR}) {
+    PetscLogDouble expected, flops;
+
+    PetscCall(FlopsOf(stock, pctype, "false", A, b, &expected));
+    for (const char *resident : residents) {
+      PetscCall(FlopsOf(fused, pctype, resident, A, b, &flops));
+      if (PetscAbsReal((PetscReal)(flops - expected)) <= 5.0 * n) continue;
+      ok = PETSC_FALSE;
+      PetscCall(PetscPrintf(PETSC_COMM_SELF, "  pc %s, resident %s: %g flops, %g a row more than %s\n", pctype, resident, flops, (flops - expected) / n, stock));
+    }
+  }
+  PetscCall(Say(what, ok));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode FlopsWithNullSpace(Vec b)
+{
+  Mat          A;
+  MatNullSpace space;
+
+  PetscFunctionBeginUser;
+  PetscCall(ABMatGrid(11, 12, 0.0, PETSC_TRUE, &A));
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &space));
+  PetscCall(MatSetNullSpace(A, space));
+  PetscCall(Flops(KSPCG, "tccg", A, b, "flops with a null space"));
+  PetscCall(MatNullSpaceDestroy(&space));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A, N;
@@ -451,6 +521,9 @@ int main(int argc, char **argv)
   PetscCall(PublicCounts(A, b, x));
   PetscCall(Options("tccg", A, b, x));
   PetscCall(Options("tcbcgs", N, b, x));
+  PetscCall(Flops(KSPCG, "tccg", A, b, "flops of tccg"));
+  PetscCall(Flops(KSPBCGS, "tcbcgs", N, b, "flops of tcbcgs"));
+  PetscCall(FlopsWithNullSpace(b));
   PetscCall(ABFinish());
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&N));

@@ -270,7 +270,12 @@ enum {
   CHANGE_JACOBI,
   SET_JACOBI,
   SET_NONE,
-  SET_OPTIONS
+  SET_OPTIONS,
+  PROJECTED, /* from here on the matrix has a null space of the constants */
+  SET_UP_JACOBI = PROJECTED,
+  SET_UP_NONE,
+  DROP_NULL_SPACE,
+  LARGER_NULL_SPACE
 };
 
 enum {
@@ -307,6 +312,27 @@ static PetscErrorCode SetUnits(const Setting *s, PetscBool first)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The constants and, `larger`, another vector; none of A: nothing */
+static PetscErrorCode SetNullSpace(Mat A, PetscBool constants, PetscBool larger)
+{
+  MatNullSpace space = NULL;
+  Vec          v     = NULL;
+
+  PetscFunctionBeginUser;
+  if (larger) {
+    PetscCall(MatCreateVecs(A, &v, NULL));
+    PetscCall(VecSetValue(v, 0, PetscSqrtReal(0.5), INSERT_VALUES));
+    PetscCall(VecSetValue(v, 1, -PetscSqrtReal(0.5), INSERT_VALUES));
+    PetscCall(VecAssemblyBegin(v));
+    PetscCall(VecAssemblyEnd(v));
+  }
+  if (constants) PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, larger ? 1 : 0, &v, &space));
+  PetscCall(MatSetNullSpace(A, space));
+  PetscCall(MatNullSpaceDestroy(&space));
+  PetscCall(VecDestroy(&v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Interfere(KSP ksp, PetscInt it, PetscReal, void *ctx)
 {
   Interference  *in = (Interference *)ctx;
@@ -331,6 +357,20 @@ static PetscErrorCode Interfere(KSP ksp, PetscInt it, PetscReal, void *ctx)
   case SET_NONE:
     PetscCall(PCSetType(pc, PCNONE));
     break;
+  case SET_UP_JACOBI:
+    PetscCall(PCSetType(pc, PCJACOBI));
+    PetscCall(PCSetUp(pc));
+    break;
+  case SET_UP_NONE:
+    PetscCall(PCSetType(pc, PCNONE));
+    PetscCall(PCSetUp(pc));
+    break;
+  case DROP_NULL_SPACE:
+    PetscCall(SetNullSpace(A, PETSC_FALSE, PETSC_FALSE));
+    break;
+  case LARGER_NULL_SPACE:
+    PetscCall(SetNullSpace(A, PETSC_TRUE, PETSC_TRUE));
+    break;
   default:
     PetscCall(SetUnits(s, PETSC_FALSE));
     PetscCall(KSPSetFromOptions(ksp));
@@ -348,6 +388,7 @@ static PetscErrorCode SolveWatched(const Setting *s, KSPType type, PetscBool sec
 
   PetscFunctionBeginUser;
   PetscCall(Grid(s, &A, &b));
+  if (s->what->how >= PROJECTED) PetscCall(SetNullSpace(A, PETSC_TRUE, PETSC_FALSE));
   const ABCase c = System(s, A, b);
   if (s->what->how == SET_OPTIONS) PetscCall(SetUnits(s, PETSC_TRUE));
   PetscCall(ABCreate(&c, type, &ksp));
@@ -538,24 +579,30 @@ static PetscErrorCode SolveFaulty(const Setting *s, KSPType type, Run *run)
 /* ---- */
 
 static const Case cases[] = {
-  {"b and x of another size",                                      SolveBothOff,     0,               MUST_ERROR, {PCNONE, PCJACOBI}, NSIZES, 1, 1},
-  {"x of another size in the second solve",                        SolveOneOff,      0,               MUST_ERROR, {PCNONE, PCJACOBI}, NSIZES, 1, 1},
-  {"b of another size in the second solve",                        SolveOneOff,      1,               MUST_ERROR, {PCNONE, PCJACOBI}, NSIZES, 1, 1},
-  {"new values, not assembled",                                    SolveUnassembled, NEW_VALUE,       MUST_ERROR, {PCNONE, PCSOR},    1,      1, 1},
-  {"new nonzeros, not assembled",                                  SolveUnassembled, NEW_NONZEROS,    MUST_ERROR, {PCNONE, PCSOR},    1,      1, 1},
-  {"never assembled",                                              SolveUnassembled, NEVER_ASSEMBLED, MUST_ERROR, {PCNONE, PCSOR},    1,      1, 1},
-  {"a monitor changes the matrix",                                 SolveInterfered,  CHANGE_MATRIX,   MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
-  {"a monitor has changed the matrix in the solve before",         SolveAfterwards,  CHANGE_MATRIX,   MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
-  {"a monitor changes the type of Jacobi",                         SolveInterfered,  CHANGE_JACOBI,   MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
-  {"a monitor has changed the type of Jacobi in the solve before", SolveAfterwards,  CHANGE_JACOBI,   MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
-  {"a monitor sets Jacobi",                                        SolveInterfered,  SET_JACOBI,      MUST_FUSE,  {PCNONE, NULL},     4,      2, 1},
-  {"a monitor has set Jacobi in the solve before",                 SolveAfterwards,  SET_JACOBI,      MUST_FUSE,  {PCNONE, NULL},     4,      2, 1},
-  {"a monitor drops Jacobi",                                       SolveInterfered,  SET_NONE,        MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
-  {"a monitor has dropped Jacobi in the solve before",             SolveAfterwards,  SET_NONE,        MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
-  {"a monitor sets options",                                       SolveInterfered,  SET_OPTIONS,     MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
-  {"a monitor has set options in the solve before",                SolveAfterwards,  SET_OPTIONS,     MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
-  {"NaN in b",                                                     SolveNan,         NAN_IN_B,        MUST_STOP,  {PCNONE, PCJACOBI}, 1,      1, 2},
-  {"NaN in A",                                                     SolveNan,         NAN_IN_A,        MUST_STOP,  {PCNONE, PCJACOBI}, 1,      1, 2}
+  {"b and x of another size",                                      SolveBothOff,     0,                 MUST_ERROR, {PCNONE, PCJACOBI}, NSIZES, 1, 1},
+  {"x of another size in the second solve",                        SolveOneOff,      0,                 MUST_ERROR, {PCNONE, PCJACOBI}, NSIZES, 1, 1},
+  {"b of another size in the second solve",                        SolveOneOff,      1,                 MUST_ERROR, {PCNONE, PCJACOBI}, NSIZES, 1, 1},
+  {"new values, not assembled",                                    SolveUnassembled, NEW_VALUE,         MUST_ERROR, {PCNONE, PCSOR},    1,      1, 1},
+  {"new nonzeros, not assembled",                                  SolveUnassembled, NEW_NONZEROS,      MUST_ERROR, {PCNONE, PCSOR},    1,      1, 1},
+  {"never assembled",                                              SolveUnassembled, NEVER_ASSEMBLED,   MUST_ERROR, {PCNONE, PCSOR},    1,      1, 1},
+  {"a monitor changes the matrix",                                 SolveInterfered,  CHANGE_MATRIX,     MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"a monitor has changed the matrix in the solve before",         SolveAfterwards,  CHANGE_MATRIX,     MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"a monitor changes the type of Jacobi",                         SolveInterfered,  CHANGE_JACOBI,     MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
+  {"a monitor has changed the type of Jacobi in the solve before", SolveAfterwards,  CHANGE_JACOBI,     MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
+  {"a monitor sets Jacobi",                                        SolveInterfered,  SET_JACOBI,        MUST_FUSE,  {PCNONE, NULL},     4,      2, 1},
+  {"a monitor has set Jacobi in the solve before",                 SolveAfterwards,  SET_JACOBI,        MUST_FUSE,  {PCNONE, NULL},     4,      2, 1},
+  {"a monitor drops Jacobi",                                       SolveInterfered,  SET_NONE,          MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
+  {"a monitor has dropped Jacobi in the solve before",             SolveAfterwards,  SET_NONE,          MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
+  {"a monitor sets options",                                       SolveInterfered,  SET_OPTIONS,       MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"a monitor has set options in the solve before",                SolveAfterwards,  SET_OPTIONS,       MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"a monitor sets up Jacobi, constants projected out",            SolveInterfered,  SET_UP_JACOBI,     MUST_FUSE,  {PCNONE, NULL},     4,      2, 1},
+  {"a monitor drops Jacobi, constants projected out",              SolveInterfered,  SET_UP_NONE,       MUST_FUSE,  {PCJACOBI, NULL},   4,      2, 1},
+  {"a monitor drops the null space",                               SolveInterfered,  DROP_NULL_SPACE,   MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"a monitor has dropped the null space in the solve before",     SolveAfterwards,  DROP_NULL_SPACE,   MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"a monitor sets a larger null space",                           SolveInterfered,  LARGER_NULL_SPACE, MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"a monitor has set a larger null space in the solve before",    SolveAfterwards,  LARGER_NULL_SPACE, MUST_FUSE,  {PCNONE, PCJACOBI}, 4,      2, 1},
+  {"NaN in b",                                                     SolveNan,         NAN_IN_B,          MUST_STOP,  {PCNONE, PCJACOBI}, 1,      1, 2},
+  {"NaN in A",                                                     SolveNan,         NAN_IN_A,          MUST_STOP,  {PCNONE, PCJACOBI}, 1,      1, 2}
 };
 
 /* Matrices and preconditioners of the user's are never resident, nor applied ahead. On a GPU products and applications in vain are made: this holds on the host alone */

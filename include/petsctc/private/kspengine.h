@@ -127,6 +127,7 @@ typedef struct {
   PC               pc;
   Mat              P;
   PetscObjectState state;
+  PetscBool        jacobi; /* or none, which is a diagonal of ones where there is a projection */
   PCJacobiType     type;
 } KSPTCDiagonal;
 

@@ -140,15 +140,13 @@ static PetscErrorCode KSPTCIsDiagonalPC(KSP ksp, const KSPTCDiagonal *D, PetscBo
 /* At the beginning of a solve: what the preconditioner has been made for */
 PetscErrorCode KSPTCDiagonalMark(KSP ksp, KSPTCDiagonal *D)
 {
-  PetscBool jacobi;
-
   PetscFunctionBegin;
   D->pc = ksp->pc;
   PetscCall(KSPTCProjectionOf(ksp, &D->projection));
   PetscCall(PCGetOperators(ksp->pc, NULL, &D->P));
   PetscCall(PetscObjectStateGet((PetscObject)D->P, &D->state));
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
-  if (jacobi) PetscCall(PCJacobiGetType(ksp->pc, &D->type));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &D->jacobi));
+  if (D->jacobi) PetscCall(PCJacobiGetType(ksp->pc, &D->type));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,15 +165,15 @@ static PetscErrorCode KSPTCDiagonalStands(KSP ksp, const KSPTCDiagonal *D, Petsc
   PetscCall(PetscObjectStateGet((PetscObject)P, &state));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
   if (jacobi) PetscCall(PCJacobiGetType(ksp->pc, &type));
-  *stands = (PetscBool)(ksp->pc == D->pc && P == D->P && (state == D->state || ksp->pc->reusepreconditioner) && type == D->type);
+  *stands = (PetscBool)(ksp->pc == D->pc && P == D->P && (state == D->state || ksp->pc->reusepreconditioner) && jacobi == D->jacobi && type == D->type);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Sets D->d, made like v if it is not there or unlike it, to the diagonal that the preconditioner is; NULL if it is none, or no more what it was at KSPTCDiagonalMark() */
 PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
 {
-  PetscBool diagonal, jacobi, alike = PETSC_FALSE;
-  PetscInt  n, m = 0;
+  PetscBool diagonal, alike = PETSC_FALSE;
+  PetscInt  n, m            = 0;
 
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalStands(ksp, D, &diagonal));
@@ -187,8 +185,7 @@ PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
   if (!diagonal || !alike || n != m) PetscCall(VecDestroy(&D->d));
   if (!diagonal) PetscFunctionReturn(PETSC_SUCCESS);
   if (!D->d) PetscCall(VecDuplicate(v, &D->d));
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
-  if (jacobi) PetscCall(PCJacobiGetDiagonal(ksp->pc, D->d, NULL));
+  if (D->jacobi) PetscCall(PCJacobiGetDiagonal(ksp->pc, D->d, NULL));
   else PetscCall(VecSet(D->d, 1.0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -66,8 +66,7 @@ static PetscLogDouble TCCGRowFlops(KSP ksp, const KSP_TCCG *cg, PetscInt i)
 
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0;
   flops += ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0;
-  if (!cg->identity) flops += 1.0;
-  return flops;
+  return flops + TCCGScaleFlops(cg);
 }
 
 PetscErrorCode TCCGResidentIterate(KSP ksp, KSP_TCCG *cg, PetscInt i)

@@ -123,18 +123,23 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* KSPCG's a row, of the application of a preconditioner that is part of the steps: of PCJACOBI, and of MatNullSpaceRemove(). PCNONE has none */
+PetscLogDouble TCCGScaleFlops(const KSP_TCCG *cg)
+{
+  return (cg->diagonal.jacobi ? 1.0 : 0.0) + (cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT ? 1.0 : 0.0);
+}
+
 /* TCCGUpdate() and TCCGPrecondition() in one step. z takes the place of w */
 static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
 {
   const PetscBool late   = TCCGLeavesX(cg);
   const PetscInt  writes = late ? 2 : 3;
   const Vec       v[]    = {ksp->work[2], cg->diagonal.d, ksp->work[0], ksp->work[1], ksp->vec_sol};
-  PetscLogDouble  flops  = (2.0 * writes - 1.0) * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
+  PetscLogDouble  flops  = (2.0 * writes - 2.0 + TCCGScaleFlops(cg)) * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
   PetscScalar    *a[5]   = {NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
   cg->w->constant = (PetscBool)(cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT);
-  if (cg->w->constant) flops += 2.0 * cg->n;
   PetscCall(KSPTCStepBegin(cg, 2, writes, v, a));
   PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[3], a[1], a[4], a[2], a[3], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, writes, v, a, flops));

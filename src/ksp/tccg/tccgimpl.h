@@ -41,3 +41,6 @@ static inline PetscTCNorm TCCGNormOfType(KSPNormType type)
 extern const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS];
 
 PETSC_INTERN PetscErrorCode TCCGResidentIterate(KSP, KSP_TCCG *, PetscInt);
+
+/* tccg.cxx */
+PETSC_INTERN PetscLogDouble TCCGScaleFlops(const KSP_TCCG *);
