@@ -91,9 +91,11 @@ struct StreamedBCGS : BCGS {
   }
 };
 
-/* With a reduction less */
+/* With a reduction less. What p and v are where a solve has stopped depends on whether that was found with a call's last iteration: of those in between x tells */
 template <class Classic>
 struct Single : Classic {
+  static constexpr int carried = 0;
+
   static TCBCGSVectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
   {
     TCBCGSVectors v = Classic::bind(x, r, d, work, side);

@@ -102,6 +102,8 @@ void ExpectProductAndSums(ProductAndDots &product, const Csr &A, unsigned seed)
   ASSERT_NO_FATAL_FAILURE(ExpectSameBits(result.sums, {four.sums[0], four.sums[1]}));
   ASSERT_NO_FATAL_FAILURE(ExpectSum(u, result.z, four.sums[2], w.size() + 3));
   ASSERT_NO_FATAL_FAILURE(ExpectSum(u, w, four.sums[3], w.size() + 3));
+  if (A.m != A.n) return;
+  ASSERT_NO_FATAL_FAILURE(ExpectSameBits(product.MultDot(x, x, true, u).sums, product.MultDot(x, x, false, u).sums));
 }
 
 class MultDot : public ::testing::TestWithParam<Backend> {
@@ -154,6 +156,25 @@ TEST_P(MultDot, SameBitsEveryTime)
 
     for (int run = 0; run < 3; run++) ASSERT_NO_FATAL_FAILURE(ExpectSameBits(first, product.MultDot(x, w).sums));
   });
+}
+
+/* x of a block's list lies behind its sums, in the same memory */
+TEST_P(MultDot, Gathered)
+{
+  std::vector<Pattern> all = MeshPatterns();
+
+  all.push_back({"large_mesh", [] { return Renumbered(SevenPoint(43)); }});
+  for (const Pattern &pattern : all) {
+    Csr               A      = pattern.make();
+    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, A);
+
+    SCOPED_TRACE(pattern.name);
+    SetValues(A, ValueKind::Random);
+    ProductAndDots product(GetParam(), A, params);
+
+    ASSERT_GT(product.layout.nblocks, 0);
+    ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 11));
+  }
 }
 
 /* Blocks beyond one group, and groups beyond one a thread of the last block: 18,750 blocks of 4 tiles of 8 rows. Rows as those of grids, or in runs */

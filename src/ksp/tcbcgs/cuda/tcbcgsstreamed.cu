@@ -119,13 +119,17 @@ __device__ __forceinline__ double First(const Problem &P, const Share<R> &own)
   double d1 = 0.0;
 
   own.forProducts(P.v.right ? P.v.s : P.v.p, [&](int at, const int(&row)[R], const double(&sum)[R]) {
+    double rp[R];
+
+#pragma unroll
+    for (int k = 0; k < R; k++) rp[k] = row[k] >= 0 ? own.rp(at + KSPTC_LANES * k, row[k]) : 0.0;
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
       const double v = sum[k] * Scale(P, OnTheLeft(P), row[k]);
 
       own.v[at + KSPTC_LANES * k] = v;
-      d1                          = fma(v, own.rp(at + KSPTC_LANES * k, row[k]), d1);
+      d1                          = fma(v, rp[k], d1);
     }
   });
   return d1;
@@ -148,6 +152,10 @@ template <int R, bool single>
 __device__ __forceinline__ void Second(const Problem &P, const Share<R> &own, double alpha, double sum[])
 {
   own.forProducts(P.v.s, [&](int at, const int(&row)[R], const double(&w)[R]) {
+    double rp[R];
+
+#pragma unroll
+    for (int k = 0; k < R; k++) rp[k] = single && row[k] >= 0 ? own.rp(at + KSPTC_LANES * k, row[k]) : 0.0;
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
@@ -155,7 +163,7 @@ __device__ __forceinline__ void Second(const Problem &P, const Share<R> &own, do
       const double t      = w[k] * Scale(P, OnTheLeft(P), row[k]);
 
       own.t(number, row[k]) = t;
-      TCBCGSStabilize<single>::add(t, own.s(number, alpha), single ? own.rp(number, row[k]) : 0.0, sum);
+      TCBCGSStabilize<single>::add(t, own.s(number, alpha), rp[k], sum);
     }
   });
 }

@@ -77,15 +77,17 @@ public:
 #pragma unroll
     for (int k = 0; k < K; k++) own(k) += terms.sum[k];
   }
-  /* Row `row` of z has been stored */
-  __device__ __forceinline__ void add(PetscInt row, PetscScalar z) const
+  /* Rows of z, -1: none. All of w and u is requested before any of it is waited for: to the compiler sums in shared memory may lie anywhere */
+  template <int R>
+  __device__ __forceinline__ void add(const int (&row)[R], const PetscScalar (&z)[R]) const
   {
     if (!dots_.w) return;
-    own(0) = fma(dots_.w[row], z, own(0));
-    own(1) = fma(z, z, own(1));
-    if (!dots_.u) return;
-    own(2) = fma(dots_.u[row], z, own(2));
-    own(3) = fma(dots_.u[row], dots_.w[row], own(3));
+    if (dots_.u) addRows<R, AIJTC_DOTS>(row, z);
+    else addRows<R, 2>(row, z);
+  }
+  __device__ __forceinline__ void add(int row, PetscScalar z) const
+  {
+    add<1>({row}, {z});
   }
 
   /* By all threads of the block, after their last add() */
@@ -98,6 +100,24 @@ public:
   }
 
 private:
+  template <int R, int K>
+  __device__ __forceinline__ void addRows(const int (&row)[R], const PetscScalar (&z)[R]) const
+  {
+    PetscScalar w[R], u[R];
+    Terms<K>    terms;
+
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      w[r] = row[r] >= 0 ? dots_.w[row[r]] : 0.0;
+      u[r] = K == AIJTC_DOTS && row[r] >= 0 ? dots_.u[row[r]] : 0.0;
+    }
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      if (row[r] >= 0) terms.add(w[r], z[r], u[r]);
+    }
+    add(terms);
+  }
+
   template <int K>
   __device__ __forceinline__ void finish() const
   {

@@ -112,7 +112,11 @@ struct GatheredSlice {
     const int         remainder = bs == 1 || row < 0 ? 0 : (int)((unsigned)row % (unsigned)bs);
     const PetscScalar sum       = s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD) ? GatheredSum<false>(s, lane, remainder, staged) : GatheredSum<true>(s, lane, remainder, staged);
 
-    if (row >= 0) StoreRow(row, sum, y, z, dots);
+    if (row < 0) return;
+    const PetscScalar result = y ? y[row] + sum : sum;
+
+    z[row] = result;
+    dots.add(row, result);
   }
 };
 
@@ -120,7 +124,7 @@ __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) GatherKernel(co
 {
   extern __shared__ PetscScalar shared[];
   RowDots<GATHER_WARPS>         dots(w);
-  PetscScalar                  *staged = shared + (w.w ? 2 * GATHER_THREADS : 0);
+  PetscScalar                  *staged = shared + w.count() * GATHER_THREADS;
   const int                     lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES;
   const PetscInt                begin = (PetscInt)blockIdx.x * A.gather, end = min(slices, begin + A.gather), first = __ldg(A.list_start + blockIdx.x);
   const int                     length = (int)(__ldg(A.list_start + blockIdx.x + 1) - first);
@@ -142,7 +146,7 @@ PetscErrorCode AIJTCLayoutMultGathered_CUDA(const AIJTCLayout *layout, const Pet
   const size_t shared = AIJTCDotBytes(dots, GATHER_WARPS) + (size_t)layout->longest_list * sizeof(PetscScalar);
 
   PetscFunctionBegin;
-  static_assert(2 * sizeof(PetscScalar) * GATHER_THREADS + AIJTC_GATHER_LIST * sizeof(PetscScalar) <= 48 * 1024, "more shared memory is to be asked for");
+  static_assert(AIJTC_DOTS * sizeof(PetscScalar) * GATHER_THREADS + AIJTC_GATHER_LIST * sizeof(PetscScalar) <= 48 * 1024, "more shared memory is to be asked for");
   PetscCall(LaunchOverlapping(GatherKernel, (unsigned)layout->nblocks, GATHER_THREADS, shared, stream, AIJTCLayoutView(*layout), layout->nslices[AIJTC_ROWS], x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,25 +11,20 @@
 #include "mult_dot.cuh"
 #include <petsctc/private/aijtcrows.cuh>
 
-template <class Dots>
-__device__ __forceinline__ void StoreRow(int row, PetscScalar sum, const PetscScalar *y, PetscScalar *z, const Dots &dots)
-{
-  const PetscScalar result = y ? y[row] + sum : sum;
-
-  z[row] = result;
-  dots.add(row, result);
-}
-
 /* The sums of the rows of a slice, or what they add to y */
 template <int R, class Dots>
 __device__ __forceinline__ void StoreRows(const LayoutView &A, const SliceView &s, PetscInt m, int lane, const RowSums<R> &sums, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
+  PetscScalar result[R];
+  int         row[R];
+
 #pragma unroll
   for (int r = 0; r < R; r++) {
-    const int row = RowOfLane(A, s, m, lane, r);
-
-    if (row >= 0) StoreRow(row, sums.sum[r], y, z, dots);
+    row[r]    = RowOfLane(A, s, m, lane, r);
+    result[r] = y && row[r] >= 0 ? y[row[r]] + sums.sum[r] : sums.sum[r];
+    if (row[r] >= 0) z[row[r]] = result[r];
   }
+  dots.add(row, result);
 }
 
 template <int R, class Dots>
