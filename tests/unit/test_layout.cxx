@@ -552,6 +552,7 @@ void ExpectLayout(const Csr &A, const AIJTCParams &asked, const AIJTCLayout &L)
   ASSERT_FALSE(L.cuda);
   ASSERT_EQ(Describe(L.params), Describe(params));
   ASSERT_EQ(L.partial, nullptr);
+  ASSERT_EQ(L.arrived, nullptr);
   ASSERT_EQ(L.slice == nullptr, AIJTCSlicesTotal(&L) == 0);
   ASSERT_EQ(L.rid == nullptr, L.nrid == 0);
   ASSERT_EQ(L.pattern == nullptr, L.npattern == 0);
@@ -610,7 +611,7 @@ TEST_P(Layout, IsBuiltOnTheDeviceWithTheSameBytes)
 
     if (::testing::Test::HasFailure()) return;
     EXPECT_TRUE(device.layout.cuda);
-    EXPECT_EQ(AIJTCLayoutBytes(&device.layout), AIJTCLayoutBytes(&host.layout) + host.layout.nslices[AIJTC_LONG] * (PetscCount)sizeof(PetscScalar)); /* partial */
+    EXPECT_EQ(AIJTCLayoutBytes(&device.layout), AIJTCLayoutBytes(&host.layout) + host.layout.nslices[AIJTC_LONG] * (PetscCount)sizeof(PetscScalar) + host.layout.nlong * (PetscCount)sizeof(unsigned)); /* partial, arrived */
     const OwnedLayout copy(device.layout);
     ExpectSameLayout(host.layout, copy.layout);
   });
@@ -1505,8 +1506,8 @@ TEST(LayoutParams, KeepWhatIsGiven)
 
 bool IsZero(const AIJTCLayout &L)
 {
-  return !L.slice && !L.pattern && !L.value && !L.dict && !L.rid && !L.long_piece && !L.partial && !L.start && !L.list && !L.list_start && !L.nlist && !L.nblocks && !AIJTCSlicesTotal(&L) && !L.nrid && !L.m && !L.n && !L.nnz && !L.npattern &&
-         !L.nvalue;
+  return !L.slice && !L.pattern && !L.value && !L.dict && !L.rid && !L.long_piece && !L.partial && !L.arrived && !L.start && !L.list && !L.list_start && !L.nlist && !L.nblocks && !AIJTCSlicesTotal(&L) && !L.nrid && !L.m && !L.n && !L.nnz &&
+         !L.npattern && !L.nvalue;
 }
 
 const AIJTCParams usual = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};

@@ -167,6 +167,7 @@ typedef struct {
 
   PetscInt    *long_piece; /* [nlong + 1] first LONG slice of each long row; NULL if nlong is 0 */
   PetscScalar *partial;    /* [nslices[AIJTC_LONG]] work of the CUDA product; NULL on the host */
+  unsigned    *arrived;    /* [nlong] likewise; zero between products */
 
   PetscInt  nblocks, nlist, longest_list; /* gathered: blocks, columns of all lists, of the longest; else 0 */
   PetscInt *list_start;                   /* [nblocks + 1] */
@@ -175,7 +176,7 @@ typedef struct {
   PetscInt *start; /* [m + 1] the CSR row offsets: a refresh finds the values of a row by them */
 
   /* Device layouts; NULL and 0 on the host */
-  void     *memory[4];    /* start and misfit; what follows from the rows: slice, rid, long_piece, partial, dict; the streams; list_start and list */
+  void     *memory[4];    /* start and misfit; what follows from the rows: slice, rid, long_piece, partial, arrived, dict; the streams; list_start and list */
   int      *misfit;       /* work of the refresh: zero between refreshes */
   PetscInt  largest;      /* entries of the largest slice of consecutive rows */
   PetscBool exact_always; /* every slice stores 8 bytes a place, so that a refresh fits whatever the values are */

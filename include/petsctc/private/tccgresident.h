@@ -20,6 +20,26 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCCGVectorsOfBlock(bool scaled)
   return {scaled ? 6 : 4, 2};
 }
 
+/* With a diagonal preconditioner the kernels' second reduction has two sums: z.r and, of r.r and z.z, that which the test looks at (z.z unless it is r.r). The other one stays what it was. Every sum is records
+   that all blocks read */
+constexpr int TCCG_TESTED_SUMS = 2;
+
+PETSCTC_HOST_DEVICE void TCCGAddTested(PetscTCNorm norm, PetscScalar r, PetscScalar z, PetscScalar sum[])
+{
+  const PetscScalar tested = norm == PETSCTC_NORM_RR ? r : z;
+
+  PetscTCAddProduct(sum[0], z, r);
+  PetscTCAddProduct(sum[1], tested, tested);
+}
+
+/* The sums of an update, in their order */
+PETSCTC_HOST_DEVICE void TCCGTestedSums(const TCCGScalars &s, PetscTCNorm norm, const PetscScalar tested[], PetscScalar sum[])
+{
+  sum[0] = norm == PETSCTC_NORM_RR ? tested[1] : s.rr;
+  sum[1] = tested[0];
+  sum[2] = norm == PETSCTC_NORM_RR ? s.zz : tested[1];
+}
+
 /* What the device offers to the kernel */
 PETSC_INTERN PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip);
 

@@ -4,7 +4,7 @@
 
        direct   p <- z + b p, of the block's rows and of its ghosts
        multiply w <- A p; p.w                                                                                      barrier with a sum
-       update   x, r, z, published; r.r, z.r, z.z; test of the norm, record                                        barrier with three sums, one if z is r, five with a projection; meanwhile z of the ghosts
+       update   x, r, z, published; r.r and z.r, or z.z; test of the norm, record                                  barrier with two sums, one if z is r, five with a projection; meanwhile z of the ghosts
 
      z is published before the second barrier and fetched before the first one of the next iteration: one array does.
 
@@ -37,7 +37,9 @@ enum Kind {
 };
 
 template <Kind kind>
-constexpr int SUMS_OF = kind == PLAIN ? 1 : TCCG_SCALED_SUMS<kind == PROJECTED>;
+constexpr int SUMS_OF = kind == PLAIN    ? 1
+                        : kind == SCALED ? TCCG_TESTED_SUMS
+                                         : TCCG_SCALED_SUMS<true>;
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
@@ -110,7 +112,7 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share &own)
   return pw;
 }
 
-/* x, r, z, published for this tag: adds to sum[] what TCCGAddScaled() does, r.r alone if z is r */
+/* x, r, z, published for this tag: adds r.r to sum[] if z is r, else what TCCGAddTested() does or, with a projection, TCCGAddScaled() */
 template <Kind kind>
 __device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double mean, uint64_t tag, double sum[])
 {
@@ -122,7 +124,8 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
     if constexpr (kind == PLAIN) sum[0] = fma(r, r, sum[0]);
     else {
       own.z[k] = z;
-      TCCGAddScaled<kind == PROJECTED>(r, z, sum);
+      if constexpr (kind == PROJECTED) TCCGAddScaled<true>(r, z, sum);
+      else TCCGAddTested(P.chunk.test.norm, r, z, sum);
     }
     PetscTCPublish(P.published + row, z, tag);
   });
@@ -154,7 +157,13 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
     step.n      = P.A.m;
     step.test   = KSPTCTestAt(P.chunk, it);
     step.record = &left;
-    step.end(s, sum);
+    if constexpr (kind == PROJECTED) step.end(s, sum);
+    else {
+      double all[TCCG_SCALED_SUMS<false>];
+
+      TCCGTestedSums(s, P.chunk.test.norm, sum, all);
+      step.end(s, all);
+    }
   } else {
     TCCGUpdate<false> step = {};
 

@@ -4,7 +4,7 @@
 
        direct   x <- x + a p, of the iteration before; p <- z + b p                                    barrier that orders memory: p is there
        multiply w <- A p; p.w                                                                          barrier with a sum
-       update   r <- r - a w; r.r, z.r, z.z; test of the norm, record                                  barrier with three sums, one if z is r
+       update   r <- r - a w; z.r, and r.r or z.z; test of the norm, record                            barrier with two sums, one if z is r, five with a projection
 
      x follows one phase behind, because p is read there anyway: the end of a call brings it up to date. z is not kept: B is a diagonal.
 
@@ -113,28 +113,38 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share<R> &own
   double pw = 0.0;
 
   own.forProducts(P.v.p, [&](int at, const int(&row)[R], const double(&w)[R]) {
+    double p[R];
+
+#pragma unroll
+    for (int k = 0; k < R; k++) p[k] = row[k] >= 0 ? P.v.p[row[k]] : 0.0;
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
       own.w[at + KSPTC_LANES * k] = w[k];
-      pw                          = fma(P.v.p[row[k]], w[k], pw);
+      pw                          = fma(p[k], w[k], pw);
     }
   });
   return pw;
 }
 
-/* r: adds what TCCGAddScaled() does to sum[] */
+/* r: adds r.r to sum[0] without preconditioner, else what TCCGAddTested() does or, with a projection, TCCGAddScaled() */
 template <bool projected, int R>
 __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, double a, double mean, double sum[])
 {
   own.forRows([&](int at, const int(&row)[R]) {
+    double scale[R];
+
+#pragma unroll
+    for (int k = 0; k < R; k++) scale[k] = row[k] >= 0 ? Scale(P, row[k]) : 0.0;
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      const double r = fma(-a, own.w[at + KSPTC_LANES * k], own.r[at + KSPTC_LANES * k]), z = Precondition<projected>(P, row[k], r, mean);
+      const double r = fma(-a, own.w[at + KSPTC_LANES * k], own.r[at + KSPTC_LANES * k]), z = Project<projected>(r * scale[k], mean);
 
       own.r[at + KSPTC_LANES * k] = r;
-      TCCGAddScaled<projected>(r, z, sum);
+      if constexpr (projected) TCCGAddScaled<true>(r, z, sum);
+      else if (P.v.diagonal) TCCGAddTested(P.chunk.test.norm, r, z, sum);
+      else sum[0] = fma(r, r, sum[0]);
     }
   });
 }
@@ -167,8 +177,13 @@ __device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, 
   scaled.record = plain.record = &left;
   scaled.n                     = P.m;
   plain.identity               = true;
-  if (P.v.diagonal) scaled.end(s, sum);
-  else plain.end(s, sum);
+  if constexpr (projected) scaled.end(s, sum);
+  else if (P.v.diagonal) {
+    double all[TCCG_SCALED_SUMS<false>];
+
+    TCCGTestedSums(s, P.chunk.test.norm, sum, all);
+    scaled.end(s, all);
+  } else plain.end(s, sum);
   KSPTCRecord(P, it, s);
 }
 
@@ -176,7 +191,7 @@ __device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, 
 template <int R, bool projected>
 __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(const __grid_constant__ Problem P)
 {
-  constexpr int SUMS_SCALED = TCCG_SCALED_SUMS<projected>;
+  constexpr int SUMS_SCALED = projected ? TCCG_SCALED_SUMS<true> : TCCG_TESTED_SUMS;
 
   union Sums
   {

@@ -64,7 +64,7 @@ struct Block {
   }
 };
 
-/* The arrays of a layout, allocated as their sizes become known: start and misfit; slice, rid, long_piece, partial and room for dict; pattern and value; list_start and list */
+/* The arrays of a layout, allocated as their sizes become known: start and misfit; slice, rid, long_piece, partial, arrived and room for dict; pattern and value; list_start and list */
 PetscErrorCode AllocateStart(AIJTCLayout *layout, cudaStream_t stream);
 PetscErrorCode AllocateSlices(AIJTCLayout *layout, cudaStream_t stream);
 PetscErrorCode AllocateStreams(AIJTCLayout *layout, cudaStream_t stream);

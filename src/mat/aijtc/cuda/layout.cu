@@ -76,11 +76,13 @@ PetscErrorCode AllocateSlices(AIJTCLayout *layout, cudaStream_t stream)
     block.Place(layout->nrid, &layout->rid);
     block.Place(layout->nlong ? (PetscCount)layout->nlong + 1 : 0, &layout->long_piece);
     block.Place(layout->nslices[AIJTC_LONG], &layout->partial);
+    block.Place(layout->nlong, &layout->arrived);
     block.Place(AIJTC_MAX_DICT, &layout->dict);
   };
 
   PetscFunctionBegin;
   PetscCall(AllocateBlock(layout, 1, place, stream));
+  if (layout->nlong) PetscCallCUDA(cudaMemsetAsync(layout->arrived, 0, layout->nlong * sizeof(*layout->arrived), stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,6 +167,7 @@ AIJTCLayout WithoutArrays(const AIJTCLayout &from, PetscBool cuda)
   to.rid          = nullptr;
   to.long_piece   = nullptr;
   to.partial      = nullptr;
+  to.arrived      = nullptr;
   to.list_start   = nullptr;
   to.list         = nullptr;
   to.start        = nullptr;

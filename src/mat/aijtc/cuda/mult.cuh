@@ -32,5 +32,5 @@ PETSC_INTERN PetscErrorCode AIJTCLayoutMultGathered_CUDA(const AIJTCLayout *layo
 unsigned                    AIJTCSweepBlocks(const AIJTCLayout &A);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultSwept_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
-/* The sums of long rows from those of their pieces, behind both */
+/* The sums of long rows from those of their pieces, behind both: where there are dot products */
 PETSC_INTERN PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);

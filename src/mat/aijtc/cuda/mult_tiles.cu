@@ -4,7 +4,8 @@
      end lane l holds the sum of the slice's row l, so rid is read and z written by one instruction each.
 
      LONG slices, in the same launch: one warp a piece of up to 32 slots (1024 nonzeros) of a row. Where every long row is one piece the warp stores the row's result; otherwise it leaves the piece's sum in
-     `partial` and LongSumsKernel, launched behind all others, adds the pieces of each row: lane l those of number l, l + 32, .., then the lanes. No atomics.
+     `partial`, and the warp that finds itself the last of its row (arrival.cuh) adds the pieces: lane l those of number l, l + 32, .., then the lanes. Which warp that is has no say in the result. With dot products
+     it would have, in what block's sum the row is: then LongSumsKernel, launched behind all others, adds the pieces.
 
    Memory traffic
      See aijtcslots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, R = 4, no compression: 86 MB of entries + 7 MB of slots and masks + 21 MB = 114 MB,
@@ -53,9 +54,40 @@ __device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, i
   dots.add(row, result);
 }
 
-/* pieces: all long rows are one piece, rid[s.row] being the row */
+/* Where long rows have several pieces */
+struct LongPieces {
+  const PetscInt *first;   /* of each row, and behind the last one's; NULL: each row is one piece */
+  PetscScalar    *sum;     /* of each piece */
+  unsigned       *arrived; /* NULL: LongSumsKernel adds them */
+
+  /* By a warp: those of row q */
+  __device__ __forceinline__ PetscScalar total(PetscInt q, int lane) const
+  {
+    const PetscInt end   = __ldg(first + q + 1);
+    PetscScalar    total = 0.0;
+
+    for (PetscInt piece = __ldg(first + q) + lane; piece < end; piece += AIJTC_LANES) total += __ldcg(sum + piece);
+#pragma unroll
+    for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
+    return total;
+  }
+  /* By a warp: leaves the sum of a piece of row q. Is it the last, so that the row is to be added up? */
+  __device__ __forceinline__ bool leave(PetscInt q, PetscInt piece, PetscScalar total, int lane) const
+  {
+    bool last = false;
+
+    if (!lane) {
+      __stcg(sum + piece, total);
+      last = arrived && PetscTCArriveLast(arrived + q, (unsigned)(__ldg(first + q + 1) - __ldg(first + q)));
+    }
+    __syncwarp();
+    return __shfl_sync(AIJTC_ALL_LANES, last, 0);
+  }
+};
+
+/* A piece of row rid[s.row], or all of it */
 template <class Sums>
-__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, PetscScalar *partial, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
+__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, const LongPieces &pieces, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
 {
   const SliceView  s    = LoadSlice<1>(A, slice, 1);
   const Refs<1, 0> refs = {{lane}, {0}};
@@ -65,15 +97,17 @@ __device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, P
   ForSlotsOfAnyForm<1, 8>(s, lane, refs, x, [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
 
   PetscScalar total = sums.total(lane);
-  if (lane) return;
-  if (partial) partial[slice] = total;
-  else {
-    const PetscInt row = __ldg(A.rid + s.row);
 
-    if (y) total += y[row];
-    z[row] = total;
-    dots.add(row, total);
+  if (pieces.first) {
+    if (!pieces.leave(s.row, slice, total, lane)) return;
+    total = pieces.total(s.row, lane);
   }
+  if (lane) return;
+  const PetscInt row = __ldg(A.rid + s.row);
+
+  if (y) total += y[row];
+  z[row] = total;
+  dots.add(row, total);
 }
 
 /* What the launches are told of the slices: pieces, then tiles, then rows */
@@ -84,36 +118,36 @@ struct SliceCounts {
 
 /* One warp a slice; the longest slices begin first */
 template <class Sums, int R>
-__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
+__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, const LongPieces &pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
 {
   const bool     piece = blockIdx.x < count.longblocks;
   const int      lane  = threadIdx.x % AIJTC_LANES;
   const PetscInt slice = (PetscInt)(AIJTC_WARPS * (piece ? blockIdx.x : blockIdx.x - count.longblocks) + threadIdx.x / AIJTC_LANES);
 
-  if (piece && slice < count.longs) LongSlice<Sums>(A, slice, partial, lane, x, y, z, dots);
+  if (piece && slice < count.longs) LongSlice<Sums>(A, slice, pieces, lane, x, y, z, dots);
   if (!piece && slice < count.tiles) TileSlice<Sums, R>(A, count.longs + slice, lane, x, y, z, dots);
 }
 
 template <class Sums, int R>
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
-  TilesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+  TilesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   RowDots<> dots(w);
 
   LetNextLaunchStart();
-  PieceOrTile<Sums, R>(A, count, partial, x, y, z, dots);
+  PieceOrTile<Sums, R>(A, count, pieces, x, y, z, dots);
   dots.finish();
 }
 
 template <class Sums>
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
-  MixedKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscInt m, PetscScalar *partial, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+  MixedKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscInt m, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   const unsigned others = count.longblocks + count.tileblocks;
   RowDots<>      dots(w);
 
   LetNextLaunchStart();
-  if (blockIdx.x < others) PieceOrTile<Sums, 1>(A, count, partial, x, y, z, dots);
+  if (blockIdx.x < others) PieceOrTile<Sums, 1>(A, count, pieces, x, y, z, dots);
   else {
     const PetscInt slice = (PetscInt)(AIJTC_WARPS * (blockIdx.x - others) + threadIdx.x / AIJTC_LANES);
 
@@ -122,27 +156,31 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
   dots.finish();
 }
 
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS)
-  LongSumsKernel(PetscInt nlong, const PetscInt *__restrict__ rid, const PetscInt *__restrict__ long_piece, const PetscScalar *partial, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS) LongSumsKernel(PetscInt nlong, const PetscInt *__restrict__ rid, const __grid_constant__ LongPieces pieces, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  const PetscInt q     = (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES);
-  const int      lane  = threadIdx.x % AIJTC_LANES;
-  const PetscInt end   = q < nlong ? __ldg(long_piece + q + 1) : 0;
-  PetscScalar    total = 0.0;
+  const PetscInt q    = (PetscInt)(AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES);
+  const int      lane = threadIdx.x % AIJTC_LANES;
   RowDots<>      dots(w);
 
   LetNextLaunchStart();
-  for (PetscInt piece = q < nlong ? __ldg(long_piece + q) + lane : 0; piece < end; piece += AIJTC_LANES) total += partial[piece];
-#pragma unroll
-  for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
-  if (q < nlong && !lane) {
-    const PetscInt row = __ldg(rid + q);
+  if (q < nlong) {
+    PetscScalar total = pieces.total(q, lane);
 
-    if (y) total += y[row];
-    z[row] = total;
-    dots.add(row, total);
+    if (!lane) {
+      const PetscInt row = __ldg(rid + q);
+
+      if (y) total += y[row];
+      z[row] = total;
+      dots.add(row, total);
+    }
   }
   dots.finish();
+}
+
+LongPieces PiecesOf(const AIJTCLayout &A, const DotView &dots)
+{
+  if (!AIJTCHasPieces(A)) return {nullptr, nullptr, nullptr};
+  return {A.long_piece, A.partial, dots.w ? nullptr : A.arrived};
 }
 
 SliceCounts CountsOf(const AIJTCLayout &A)
@@ -156,7 +194,7 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
   const SliceCounts count = CountsOf(A);
 
   PetscFunctionBegin;
-  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots)));
+  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, PiecesOf(A, dots), x, y, z, dots)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,7 +205,7 @@ PetscErrorCode LaunchMixed(const AIJTCLayout &A, const PetscScalar x[], const Pe
   const unsigned    blocks = count.longblocks + count.tileblocks + AIJTCBlocksOf(count.rows);
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, A.m, AIJTCHasPieces(A) ? A.partial : nullptr, x, y, z, dots));
+  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, A.m, PiecesOf(A, dots), x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -199,9 +237,9 @@ PetscErrorCode AIJTCLayoutMultMixed_CUDA(const AIJTCLayout *layout, PetscBool te
 PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   PetscFunctionBegin;
-  if (!AIJTCHasPieces(*layout)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!AIJTCHasPieces(*layout) || !dots.w) PetscFunctionReturn(PETSC_SUCCESS);
   /* Not overlapping: its blocks would wait in places that those of the pieces need */
-  LongSumsKernel<<<AIJTCBlocksOf(layout->nlong), AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream>>>(layout->nlong, layout->rid, layout->long_piece, layout->partial, y, z, dots);
+  LongSumsKernel<<<AIJTCBlocksOf(layout->nlong), AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream>>>(layout->nlong, layout->rid, PiecesOf(*layout, dots), y, z, dots);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -231,6 +231,7 @@ PetscCount AIJTCLayoutBytes(const AIJTCLayout *layout)
   if (layout->rid) bytes += layout->nrid * (PetscCount)sizeof(*layout->rid);
   if (layout->long_piece) bytes += ((PetscCount)layout->nlong + 1) * (PetscCount)sizeof(*layout->long_piece);
   if (layout->partial) bytes += layout->nslices[AIJTC_LONG] * (PetscCount)sizeof(*layout->partial);
+  if (layout->arrived) bytes += layout->nlong * (PetscCount)sizeof(*layout->arrived);
   if (layout->list) bytes += ((PetscCount)layout->nblocks + 1 + layout->nlist) * (PetscCount)sizeof(*layout->list);
   if (layout->start) bytes += ((PetscCount)layout->m + 1) * (PetscCount)sizeof(*layout->start);
   return bytes;
