@@ -26,26 +26,20 @@ constexpr int GATHER_BLOCKS  = 4; /* of a multiprocessor at least: 64 registers 
 constexpr int GATHER_BATCH   = 4; /* columns that a thread has under way */
 constexpr int GATHER_SLOTS   = 8; /* slots under way */
 
-/* The columns first, first + GATHER_THREADS, .. of a list. Those that a block begins with are requested before x is there */
-struct GatheredColumns {
-  int column[GATHER_BATCH]; /* -1: none */
-
-  __device__ __forceinline__ GatheredColumns(const PetscInt *list, int first, int length)
-  {
-#pragma unroll
-    for (int k = 0; k < GATHER_BATCH; k++) column[k] = first + k * GATHER_THREADS < length ? __ldg(list + first + k * GATHER_THREADS) : -1;
-  }
-  __device__ __forceinline__ void stage(int first, const PetscScalar *x, PetscScalar *staged) const
-  {
-    PetscScalar value[GATHER_BATCH];
+/* x of the columns first, first + GATHER_THREADS, .. of a list */
+__device__ __forceinline__ void StageBatch(const PetscInt *list, int first, int length, const PetscScalar *x, PetscScalar *staged)
+{
+  int         column[GATHER_BATCH];
+  PetscScalar value[GATHER_BATCH];
 
 #pragma unroll
-    for (int k = 0; k < GATHER_BATCH; k++) value[k] = column[k] < 0 ? 0.0 : x[column[k]];
+  for (int k = 0; k < GATHER_BATCH; k++) column[k] = first + k * GATHER_THREADS < length ? __ldg(list + first + k * GATHER_THREADS) : -1;
 #pragma unroll
-    for (int k = 0; k < GATHER_BATCH; k++)
-      if (column[k] >= 0) staged[first + k * GATHER_THREADS] = value[k];
-  }
-};
+  for (int k = 0; k < GATHER_BATCH; k++) value[k] = column[k] < 0 ? 0.0 : x[column[k]];
+#pragma unroll
+  for (int k = 0; k < GATHER_BATCH; k++)
+    if (column[k] >= 0) staged[first + k * GATHER_THREADS] = value[k];
+}
 
 /* What a lane has of GATHER_SLOTS slots */
 template <class Values, bool PACKED>
@@ -135,11 +129,9 @@ __global__ void __launch_bounds__(GATHER_THREADS, GATHER_BLOCKS) GatherKernel(co
   const PetscInt                begin = (PetscInt)blockIdx.x * A.gather, end = min(slices, begin + A.gather), first = __ldg(A.list_start + blockIdx.x);
   const int                     length = (int)(__ldg(A.list_start + blockIdx.x + 1) - first);
   GatheredSlice                 slice(A, min(begin + warp, slices - 1), lane);
-  GatheredColumns               columns(A.list + first, (int)threadIdx.x, length);
 
   WaitForLaunchBefore(); /* the next launch starts when blocks end: let in before, its blocks would only take the room of this one's */
-  columns.stage((int)threadIdx.x, x, staged);
-  for (int k = (int)threadIdx.x + GATHER_BATCH * GATHER_THREADS; k < length; k += GATHER_BATCH * GATHER_THREADS) GatheredColumns(A.list + first, k, length).stage(k, x, staged);
+  for (int k = (int)threadIdx.x; k < length; k += GATHER_BATCH * GATHER_THREADS) StageBatch(A.list + first, k, length, x, staged);
   __syncthreads();
   for (PetscInt s = begin + warp; s < end; s += GATHER_WARPS) {
     if (s >= begin + GATHER_WARPS) slice = GatheredSlice(A, s, lane);
