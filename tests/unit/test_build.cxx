@@ -64,6 +64,35 @@ TEST(BuildGathers, MeshesAndNotColumnsAnywhere)
   }
 }
 
+/* Row and column r become `apart` r, and the rows between are empty */
+Csr Spread(const Csr &A, PetscInt apart)
+{
+  Csr B;
+
+  B.m = B.n = A.m * apart;
+  B.j       = A.j;
+  B.a       = A.a;
+  B.i.clear();
+  for (PetscInt r = 0; r < B.m; r++) B.i.push_back(A.i[(r + apart - 1) / apart]);
+  B.i.push_back((PetscInt)B.j.size());
+  for (PetscInt &c : B.j) c *= apart;
+  return B;
+}
+
+/* More columns than the device looks at at once (build_gather.cu), which all blocks have */
+TEST(BuildGathers, ColumnsOfSeveralWindows)
+{
+  const Csr         A      = Spread(Renumbered(SevenPoint(24)), 640);
+  const AIJTCParams params = {128, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 16};
+  const OwnedLayout host(Made::OnHost, A, params);
+
+  ASSERT_GT(A.n, 2 * (1 << 22));
+  ASSERT_EQ(host.layout.params.gather, 16);
+  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+  const OwnedLayout device(Made::OnDevice, A, params);
+  ExpectSameOnDevice(host, device.layout);
+}
+
 class Build : public ::testing::TestWithParam<Pattern> {
 protected:
   void SetUp() override

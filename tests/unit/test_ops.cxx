@@ -447,4 +447,31 @@ TEST_P(TransposedRefresh, TellsThatValuesDoNotFit)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, TransposedRefresh, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
+
+/* Planes that a product sweeps where the device can (mult_sweep.cu), with columns that bulk copies can take (an even stride) and others: the bits of products with single columns, which may lie anywhere */
+class SweptColumns : public ::testing::TestWithParam<bool> { };
+
+TEST_P(SweptColumns, HaveTheBitsOfAProduct)
+{
+  const bool         cuda    = GetParam();
+  constexpr PetscInt columns = 5, n = 1040101;
+
+  if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
+  const Csr   A = SweptPlanes(n, n, 128);
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
+
+  owned.layout.common = PETSC_TRUE;
+  ASSERT_EQ(owned.layout.stride, 20040);
+  for (PetscCount xstride : {n, n + 1}) {
+    const PetscCount   zstride = n + 2;
+    const Values       x       = WithGaps(n, xstride, columns, 51);
+    Array<PetscScalar> X(cuda, x), Z(cuda, Values(zstride * columns, GUARD)), one(cuda, Values(zstride * columns, GUARD));
+
+    for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * xstride, nullptr, one + c * zstride, nullptr);
+    LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, xstride, Z, zstride, nullptr);
+    EXPECT_TRUE(Z.Values() == one.Values()) << "stride " << xstride;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, SweptColumns, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
 } // namespace

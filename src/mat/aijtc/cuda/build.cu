@@ -110,6 +110,7 @@ PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], F
     PetscCall(PlanRows(A, layout, flag, found, group, scratch, stream));
     if (tried) PetscCall(GatherColumns(layout, A, places, scratch, stream));
   }
+  if (!layout->params.gather) *places = nullptr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -5,7 +5,7 @@
 
      ROWS slices are walked in merged order first: that counts their distinct offsets and finds out whether rows ascend, whether slots are uniform, whether values are floats. The walk ends as soon as
      there are more than twice as many offsets as entries in the longest row. Only if the count of bytes does not decide without the width of the deltas, or decides against the merged order, the rows
-     are walked once more in CSR order. Tiles and pieces are walked in CSR order.
+     are walked once more in CSR order. Tiles and pieces are walked in CSR order. There no value is read any more once they are known to be neither uniform nor floats.
 
      Dictionary: the values of slices that are not constant are put into a hash table of the block, in shared memory; one that is new there is put into the table in device memory. Beyond
      AIJTC_MAX_DICT distinct ones everybody stops. Which values the table holds does not depend on the order in which they came; one block sorts them at the end.
@@ -104,7 +104,12 @@ __device__ void InsertValues(const SliceRows<R> &rows, const PetscScalar *a, Dic
       InsertBoth(block, all, bits);
     }
   }
-  if (Overflown(block)) atomicExch(&all.overflow, 1);
+}
+
+/* By one lane of each warp that has inserted values: not by all, since that many atomic operations on one word take longer than all else */
+__device__ __forceinline__ void PassOnOverflow(DictTable &all)
+{
+  if (!Overflown(all)) atomicExch(&all.overflow, 1);
 }
 
 /* Entries of the dictionary; 0: there is none, as there are too many or they stand for too few values */
@@ -264,6 +269,10 @@ __device__ void WalkCSR(const SliceRows<R> &rows, const Csr &A, bool columns, bo
 
       profile.uniform = slot.Uniform(rows.rem, period, &complete);
     }
+    if (values && !profile.uniform && !__all_sync(ALL_LANES, profile.floats)) {
+      if (!columns) break; /* nothing is left to be found out */
+      values = false;
+    }
   }
   profile.floats = __all_sync(ALL_LANES, profile.floats);
 }
@@ -348,6 +357,7 @@ __global__ void __launch_bounds__(THREADS)
   const int          lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
   const PetscInt     middle = origin.nconsecutive ? origin.nconsecutive / 2 : -1;
   unsigned long long stored = 0;
+  bool               full   = false; /* told that the block's table is */
 
   if (compress & AIJTC_COMPRESS_VALUE) ClearTable(block);
   if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -375,6 +385,10 @@ __global__ void __launch_bounds__(THREADS)
         if (profile.filler && lane == 0) InsertBoth(block, *found.table, 0);
       }
       __syncwarp(); /* all have read what the next slice will overwrite */
+      if ((compress & AIJTC_COMPRESS_VALUE) && lane == 0 && !full && Overflown(block)) {
+        PassOnOverflow(*found.table);
+        full = true;
+      }
     } else slice.form |= AIJTC_FORM_FULL;
     if (lane == 0) slices[q] = slice;
     if (lane == 0 && q == middle) {

@@ -1,31 +1,39 @@
 /*
    Method
-     The lists of a gathered layout: a block of threads for each block of slices puts the columns of its rows into a hash table in shared memory. A first pass counts them, so that the host can decide and
-     ask for memory; a second one sorts them into the list, remembers in the table the place of each, and writes for every nonzero the place of its column. The layout is then built from the places as others are from columns.
+     The lists of a gathered layout: a block of threads for each block of slices. Its columns are a set of bits in shared memory, in two levels, of which the ranks of the bits are the places in the list, so that nothing is sorted:
+     a bit for each page of 32 columns tells whether the page has any, the rank of that bit where the page is among those that have, and there lie its 32 bits. The columns are read three times: for the first level, for the
+     second, and to write the place of each. Where the first level does not fit in shared memory it is done for one window of columns after the other. The layout is then built from the places as others are from columns.
+
+     How long the lists are the host learns afterwards, to decide and to ask for memory; so they are written to a temporary place first, and copied.
 
    Layout
-     Table: open addressing, at most half full; a free place holds FREE. Where a list would be longer than AIJTC_GATHER_LIST everybody stops: the layout is not gathered then.
+     ColumnSet. Temporary lists: one behind the other in the order in which blocks come, each with room for as many columns as it may have. Where a list would be longer than AIJTC_GATHER_LIST its block stops: the layout is not
+     gathered then.
 
    Memory traffic
-     j twice, the places and the lists once: a million rows of 15 nonzeros, lists of 6 columns a row, 204 MB, 48 us at 4.3 TB/s. What takes the time is shared memory: three accesses a nonzero and the sort.
+     j three times, of which two from L2, the places once, the lists three times: a million rows of 15 nonzeros, lists of 6 columns a row, 60 + 60 + 72 MB, 45 us at 4.3 TB/s, and 120 MB from L2. What takes the time is shared memory:
+     some ten accesses a nonzero.
 
    References
-     CUDA Core Compute Libraries (CUB), BlockRadixSort, DeviceScan
+     Jacobson, Space-efficient static trees and graphs, FOCS 1989 (rank); CUDA Core Compute Libraries (CUB), BlockScan, DeviceScan
 */
 #include "build.cuh"
-#include <cub/block/block_radix_sort.cuh>
+#include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 
 namespace aijtcbuild
 {
 namespace
 {
-constexpr int     TABLE = 2 * AIJTC_GATHER_LIST;
-constexpr int32_t FREE  = -1;
+constexpr int LIST_THREADS = 512;
+constexpr int WORD         = 32;      /* bits; columns of a page */
+constexpr int WINDOW       = 1 << 22; /* columns of a window: its first level takes 24 KB */
+constexpr int ROWS_AT_ONCE = 4;       /* that a group of lanes has under way */
 
 /* What the host must know */
 struct ListCounts {
   unsigned long long columns; /* of all lists */
+  unsigned long long room;    /* that the blocks have taken of the temporary lists */
   int                longest;
   int                unused; /* 0 */
 };
@@ -40,176 +48,247 @@ struct Blocks {
   __device__ __forceinline__ PetscInt end() const { return min(places, begin() + rows); }
 };
 
-struct ColumnTable {
-  int32_t *column; /* [TABLE] */
-  int     *count;
+/* Lists that are not where they belong yet */
+struct FoundLists {
+  PetscInt   *length; /* [blocks + 1] */
+  PetscInt   *from;   /* [blocks] in list */
+  PetscInt   *list;
+  ListCounts *counts;
+};
 
-  __device__ void clear() const
+/* A row in j */
+struct Run {
+  PetscInt begin, end;
+};
+
+using Scan = cub::BlockScan<int, LIST_THREADS>;
+
+/* Shared memory of a block; `words`, of the first level, and runs[] follow it */
+struct ListMemory {
+  uint32_t                   bits[AIJTC_GATHER_LIST];   /* columns of a page; every page has at least one */
+  uint32_t                   page[AIJTC_GATHER_LIST];   /* its number in the window */
+  uint16_t                   before[AIJTC_GATHER_LIST]; /* columns before those of the page, of the whole list */
+  typename Scan::TempStorage scan;
+  int                        entries;
+  unsigned long long         room;
+};
+
+/* The columns first .. first + WINDOW - 1 of a block */
+struct ColumnSet {
+  ListMemory *memory;
+  uint32_t   *touched; /* a bit a page: has it columns? */
+  uint16_t   *pages;   /* that have, before those of the word of touched[] */
+  int         words;
+  PetscInt    first;
+
+  static __device__ __forceinline__ void set(uint32_t *word, unsigned bit)
   {
-    for (int h = (int)threadIdx.x; h < TABLE; h += THREADS) column[h] = FREE;
-    if (threadIdx.x == 0) *count = 0;
-    __syncthreads();
+    const uint32_t mask = 1u << bit;
+
+    if (!(*static_cast<volatile uint32_t *>(word) & mask)) atomicOr(word, mask); /* neighbours share words, and atomic operations on one word wait for each other */
   }
-  static __device__ __forceinline__ int hash(int32_t c) { return (int)((uint32_t)c * 0x9e3779b9u >> 19); }
-  /* Not behind the last column of a list */
-  __device__ void insert(int32_t c) const
+  static __device__ __forceinline__ int rank(uint32_t word, unsigned bit) { return __popc(word & ((1u << bit) - 1)); }
+
+  __device__ __forceinline__ bool has(PetscInt c) const { return c >= first && c - first < WINDOW; }
+  __device__ __forceinline__ void touch(PetscInt c) const
   {
-    int h = hash(c);
+    const unsigned page = (unsigned)(c - first) / WORD;
 
-    while (*static_cast<volatile int *>(count) <= AIJTC_GATHER_LIST) {
-      const int32_t held = atomicCAS(column + h, FREE, c);
+    set(touched + page / WORD, page % WORD);
+  }
+  /* Where is the page of a column among those that have any? */
+  __device__ __forceinline__ int find(PetscInt c) const
+  {
+    const unsigned page = (unsigned)(c - first) / WORD;
 
-      if (held == FREE) atomicAdd(count, 1);
-      if (held == FREE || held == c) return;
-      h = (h + 1) % TABLE;
+    return pages[page / WORD] + rank(touched[page / WORD], page % WORD);
+  }
+  __device__ __forceinline__ void insert(PetscInt c) const { set(memory->bits + find(c), (unsigned)(c - first) % WORD); }
+  __device__ __forceinline__ int  place(PetscInt c) const
+  {
+    const int p = find(c);
+
+    return memory->before[p] + rank(memory->bits[p], (unsigned)(c - first) % WORD);
+  }
+};
+
+/* before[k]: set bits in front of those of word k, `sum` being those in front of all; take(k, place of the first bit). Returns the sum behind all. By all threads of a block */
+template <class Take>
+__device__ __forceinline__ int RankWords(const uint32_t *bits, int words, int sum, uint16_t *before, typename Scan::TempStorage &scan, Take take)
+{
+  for (int first = 0; first < words; first += LIST_THREADS) {
+    const int k = first + (int)threadIdx.x;
+    int       place, all;
+
+    Scan(scan).ExclusiveSum(k < words ? __popc(bits[k]) : 0, place, all);
+    if (k < words) {
+      before[k] = (uint16_t)(sum + place);
+      take(k, sum + place);
+    }
+    sum += all;
+    __syncthreads(); /* before the next scan */
+  }
+  return sum;
+}
+
+/* visit(bit) */
+template <class Visit>
+__device__ __forceinline__ void ForBits(uint32_t word, Visit visit)
+{
+  for (; word; word &= word - 1) visit(__ffs((int)word) - 1);
+}
+
+/* The rows of the block, and room for its list; returns where that is. By all threads */
+__device__ __forceinline__ PetscInt LoadRows(const Blocks &blocks, const PetscInt *__restrict__ i, Run *runs, ListMemory &memory, ListCounts *counts)
+{
+  int entries = 0;
+
+  if (threadIdx.x == 0) memory.entries = 0;
+  __syncthreads();
+  for (PetscInt p = blocks.begin() + (PetscInt)threadIdx.x; p < blocks.end(); p += LIST_THREADS) {
+    const PetscInt r   = blocks.rid[p];
+    const Run      run = r < 0 ? Run{0, 0} : Run{i[r], i[r + 1]};
+
+    runs[p - blocks.begin()] = run;
+    entries += (int)min(run.end - run.begin, (PetscInt)AIJTC_GATHER_LIST);
+  }
+  entries = __reduce_add_sync(ALL_LANES, entries);
+  if (threadIdx.x % AIJTC_LANES == 0 && entries) atomicAdd(&memory.entries, entries);
+  __syncthreads();
+  if (threadIdx.x == 0) memory.room = atomicAdd(&counts->room, (unsigned long long)min(memory.entries, (int)AIJTC_GATHER_LIST));
+  __syncthreads();
+  return (PetscInt)memory.room;
+}
+
+/* visit(place in j, column) for the nonzeros of a block that are in the set's window, ROW_LANES lanes a row */
+template <class Visit>
+__device__ __forceinline__ void ForColumns(const ColumnSet &set, const Run *runs, int rows, const PetscInt *__restrict__ j, Visit visit)
+{
+  constexpr int groups = LIST_THREADS / ROW_LANES;
+  const int     lane   = (int)threadIdx.x % ROW_LANES;
+
+  for (int first = (int)threadIdx.x / ROW_LANES; first < rows; first += ROWS_AT_ONCE * groups) {
+    Run      run[ROWS_AT_ONCE];
+    PetscInt longest = 0;
+
+#pragma unroll
+    for (int u = 0; u < ROWS_AT_ONCE; u++) {
+      run[u]  = first + u * groups < rows ? runs[first + u * groups] : Run{0, 0};
+      longest = max(longest, run[u].end - run[u].begin);
+    }
+    for (PetscInt t = lane; t < longest; t += ROW_LANES) {
+      PetscInt column[ROWS_AT_ONCE];
+
+#pragma unroll
+      for (int u = 0; u < ROWS_AT_ONCE; u++) column[u] = t < run[u].end - run[u].begin ? __ldg(j + run[u].begin + t) : -1;
+#pragma unroll
+      for (int u = 0; u < ROWS_AT_ONCE; u++) {
+        if (set.has(column[u])) visit(run[u].begin + t, column[u]);
+      }
     }
   }
-  /* Of a column that is there */
-  __device__ __forceinline__ int find(int32_t c) const
-  {
-    int h = hash(c);
-
-    while (column[h] != c) h = (h + 1) % TABLE;
-    return h;
-  }
-};
-static_assert(TABLE == 1 << 13, "ColumnTable::hash() takes 13 bits");
-
-/* visit(place in j) for the nonzeros of a block */
-template <class Visit>
-__device__ __forceinline__ void ForNonzeros(const Blocks &blocks, const PetscInt *__restrict__ i, Visit visit)
-{
-  const int lane = (int)threadIdx.x % ROW_LANES;
-
-  for (PetscInt p = blocks.begin() + (PetscInt)threadIdx.x / ROW_LANES; p < blocks.end(); p += THREADS / ROW_LANES) {
-    const PetscInt r = blocks.rid[p];
-
-    if (r < 0) continue;
-    for (PetscInt k = i[r] + lane; k < i[r + 1]; k += ROW_LANES) visit(k);
-  }
 }
 
-__global__ void __launch_bounds__(THREADS) LengthsKernel(Blocks blocks, Csr A, PetscInt *__restrict__ length, ListCounts *counts)
+/* The columns of one window, `count` being those of the windows before it: those of all so far, more than AIJTC_GATHER_LIST if there are too many. By all threads */
+__device__ __forceinline__ int ListWindow(const ColumnSet &set, const Run *runs, int rows, const PetscInt *__restrict__ j, int count, PetscInt *__restrict__ list, PetscInt *__restrict__ places)
 {
-  __shared__ int32_t column[TABLE];
-  __shared__ int     count;
-  const ColumnTable  table = {column, &count};
+  ListMemory &memory = *set.memory;
 
-  table.clear();
-  ForNonzeros(blocks, A.i, [&](PetscInt k) { table.insert(A.j[k]); });
+  for (int k = (int)threadIdx.x; k < set.words; k += LIST_THREADS) set.touched[k] = 0;
   __syncthreads();
-  if (threadIdx.x) return;
-  length[blockIdx.x] = count;
-  atomicAdd(&counts->columns, (unsigned long long)count);
-  atomicMax(&counts->longest, count);
-  if (blockIdx.x == 0) length[gridDim.x] = 0; /* so that the sums of the lengths end with all of them */
+  ForColumns(set, runs, rows, j, [&](PetscInt, PetscInt c) { set.touch(c); });
+  __syncthreads();
+  const int pages = RankWords(set.touched, set.words, 0, set.pages, memory.scan, [&](int k, int place) {
+    ForBits(set.touched[k], [&](int bit) {
+      if (place < AIJTC_GATHER_LIST) memory.page[place++] = (uint32_t)(WORD * k + bit);
+    });
+  });
+
+  if (pages > AIJTC_GATHER_LIST || !pages) return count + pages;
+  for (int p = (int)threadIdx.x; p < pages; p += LIST_THREADS) memory.bits[p] = 0;
+  __syncthreads();
+  ForColumns(set, runs, rows, j, [&](PetscInt, PetscInt c) { set.insert(c); });
+  __syncthreads();
+  count = RankWords(memory.bits, pages, count, memory.before, memory.scan, [&](int p, int place) {
+    ForBits(memory.bits[p], [&](int bit) {
+      if (place < AIJTC_GATHER_LIST) list[place++] = set.first + (PetscInt)(WORD * memory.page[p]) + bit;
+    });
+  });
+  if (count > AIJTC_GATHER_LIST) return count;
+  ForColumns(set, runs, rows, j, [&](PetscInt k, PetscInt c) { places[k] = set.place(c); });
+  __syncthreads(); /* before the next window */
+  return count;
 }
 
-template <int ITEMS>
-using ListSort = cub::BlockRadixSort<int32_t, THREADS, ITEMS>;
-
-constexpr int MOST_ITEMS = AIJTC_GATHER_LIST / THREADS;
-
-struct ListMemory {
-  int32_t  column[TABLE];
-  uint16_t place[TABLE];
-  union
-  {
-    int32_t                                    list[AIJTC_GATHER_LIST];
-    typename ListSort<MOST_ITEMS>::TempStorage sort;
-  };
-  int count, listed;
-};
-
-/* The list of at most THREADS ITEMS columns, ascending, and their places into the table */
-template <int ITEMS>
-__device__ void SortList(ListMemory &memory, const ColumnTable &table, int32_t behind, int bits)
+/* Words of the first level of windows of so many columns */
+__host__ __device__ inline int WordsOf(PetscInt columns)
 {
-  auto   &sort = reinterpret_cast<typename ListSort<ITEMS>::TempStorage &>(memory.sort);
-  int32_t mine[ITEMS];
-
-  static_assert(sizeof(sort) <= sizeof(memory.sort), "fewer items need no more memory");
-#pragma unroll
-  for (int k = 0; k < ITEMS; k++) {
-    const int p = THREADS * k + (int)threadIdx.x;
-
-    mine[k] = p < memory.count ? memory.list[p] : behind;
-  }
-  __syncthreads();
-  ListSort<ITEMS>(sort).SortBlockedToStriped(mine, 0, bits);
-  __syncthreads();
-#pragma unroll
-  for (int k = 0; k < ITEMS; k++) {
-    const int p = THREADS * k + (int)threadIdx.x;
-
-    if (p >= memory.count) continue;
-    memory.list[p]                    = mine[k];
-    memory.place[table.find(mine[k])] = (uint16_t)p;
-  }
-  __syncthreads();
+  return (int)(((columns < WINDOW ? columns : (PetscInt)WINDOW) - 1) / (WORD * WORD) + 1);
 }
 
-/* As few items as will do: a sort takes most of the time */
-__device__ void SortList(ListMemory &memory, const ColumnTable &table, int32_t behind, int bits)
-{
-  const int items = (memory.count + THREADS - 1) / THREADS;
-
-  if (items <= MOST_ITEMS / 4) SortList<MOST_ITEMS / 4>(memory, table, behind, bits);
-  else if (items <= MOST_ITEMS / 2) SortList<MOST_ITEMS / 2>(memory, table, behind, bits);
-  else if (items <= 3 * MOST_ITEMS / 4) SortList<3 * MOST_ITEMS / 4>(memory, table, behind, bits);
-  else SortList<MOST_ITEMS>(memory, table, behind, bits);
-}
-
-__global__ void __launch_bounds__(THREADS) ListsKernel(Blocks blocks, Csr A, PetscInt n, int bits, const PetscInt *__restrict__ start, PetscInt *__restrict__ list, PetscInt *__restrict__ places)
+__global__ void __launch_bounds__(LIST_THREADS) ListsKernel(Blocks blocks, Csr A, PetscInt n, FoundLists found, PetscInt *__restrict__ places)
 {
   extern __shared__ uint4 shared_lists[];
-  ListMemory             &memory = *reinterpret_cast<ListMemory *>(shared_lists);
-  const ColumnTable       table  = {memory.column, &memory.count};
+  ListMemory             &memory  = *reinterpret_cast<ListMemory *>(shared_lists);
+  Run *const              runs    = reinterpret_cast<Run *>(&memory + 1);
+  uint32_t *const         touched = reinterpret_cast<uint32_t *>(runs + blocks.rows);
+  uint16_t *const         pages   = reinterpret_cast<uint16_t *>(touched + WordsOf(n));
+  const PetscInt          from    = LoadRows(blocks, A.i, runs, memory, found.counts);
+  int                     count   = 0;
 
-  if (threadIdx.x == 0) memory.listed = 0;
-  table.clear();
-  ForNonzeros(blocks, A.i, [&](PetscInt k) { table.insert(A.j[k]); });
-  __syncthreads();
-  for (int h = (int)threadIdx.x; h < TABLE; h += THREADS)
-    if (memory.column[h] != FREE) memory.list[atomicAdd(&memory.listed, 1)] = memory.column[h];
-  __syncthreads();
-  SortList(memory, table, (int32_t)n, bits);
-  for (int k = (int)threadIdx.x; k < memory.count; k += THREADS) list[start[blockIdx.x] + k] = memory.list[k];
-  ForNonzeros(blocks, A.i, [&](PetscInt k) { places[k] = memory.place[table.find(A.j[k])]; });
+  for (PetscInt first = 0; first < n && count <= AIJTC_GATHER_LIST; first += min(n - first, (PetscInt)WINDOW))
+    count = ListWindow({&memory, touched, pages, WordsOf(n - first), first}, runs, (int)(blocks.end() - blocks.begin()), A.j, count, found.list + from, places);
+  if (threadIdx.x) return;
+  count                    = min(count, AIJTC_GATHER_LIST + 1);
+  found.length[blockIdx.x] = count;
+  found.from[blockIdx.x]   = from;
+  atomicAdd(&found.counts->columns, (unsigned long long)count);
+  atomicMax(&found.counts->longest, count);
+  if (blockIdx.x == 0) found.length[gridDim.x] = 0; /* so that the sums of the lengths end with all of them */
 }
 
-/* Lengths into *length, one more than there are blocks */
-PetscErrorCode CountColumns(const AIJTCLayout *layout, const Blocks &blocks, const Csr &A, PetscInt **length, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
+__global__ void __launch_bounds__(THREADS) CopyListsKernel(FoundLists found, const PetscInt *__restrict__ start, PetscInt *__restrict__ list)
 {
-  ListCounts *found;
-  const auto  place = [&](Block &block) {
-    block.Place(1, &found);
-    block.Place((PetscCount)layout->nblocks + 1, length);
+  const PetscInt to = start[blockIdx.x], length = start[blockIdx.x + 1] - to, from = found.from[blockIdx.x];
+
+  for (PetscInt k = (PetscInt)threadIdx.x; k < length; k += THREADS) list[to + k] = found.list[from + k];
+}
+
+/* Temporary lists, and the places */
+PetscErrorCode FindLists(const AIJTCLayout *layout, const Blocks &blocks, const Csr &A, PetscInt places[], FoundLists *found, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
+{
+  const size_t     bytes = sizeof(ListMemory) + blocks.rows * sizeof(Run) + WordsOf(layout->n) * (sizeof(uint32_t) + sizeof(uint16_t));
+  const PetscCount most  = PetscMin(layout->nnz, (PetscCount)layout->nblocks * AIJTC_GATHER_LIST);
+  const auto       place = [&](Block &block) {
+    block.Place(1, &found->counts);
+    block.Place((PetscCount)layout->nblocks + 1, &found->length);
+    block.Place(layout->nblocks, &found->from);
+    block.Place(most, &found->list);
   };
 
   PetscFunctionBegin;
   PetscCall(scratch.GetAll(place));
-  PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
-  LengthsKernel<<<(unsigned)layout->nblocks, THREADS, 0, stream>>>(blocks, A, *length, found);
+  PetscCallCUDA(cudaMemsetAsync(found->counts, 0, sizeof(*found->counts), stream));
+  PetscCallCUDA(cudaFuncSetAttribute(ListsKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, bytes, stream>>>(blocks, A, layout->n, *found, places);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cudaMemcpyAsync(counts, found, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaMemcpyAsync(counts, found->counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MakeLists(AIJTCLayout *layout, const Blocks &blocks, const Csr &A, const PetscInt length[], PetscInt **places, Scratch &scratch, cudaStream_t stream)
+/* Into the layout */
+PetscErrorCode StoreLists(AIJTCLayout *layout, const FoundLists &found, Scratch &scratch, cudaStream_t stream)
 {
   size_t   bytes = 0;
   uint8_t *work;
 
   PetscFunctionBegin;
   PetscCall(AllocateLists(layout, stream));
-  PetscCall(scratch.Get((PetscCount)layout->nnz, places));
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, length, layout->list_start, (int64_t)layout->nblocks + 1, stream));
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, found.length, layout->list_start, (int64_t)layout->nblocks + 1, stream));
   PetscCall(scratch.Get((PetscCount)bytes, &work));
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, length, layout->list_start, (int64_t)layout->nblocks + 1, stream));
-  PetscCallCUDA(cudaFuncSetAttribute(ListsKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(ListMemory)));
-  ListsKernel<<<(unsigned)layout->nblocks, THREADS, sizeof(ListMemory), stream>>>(blocks, A, layout->n, BitsFor((uint64_t)layout->n), layout->list_start, layout->list, *places);
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, found.length, layout->list_start, (int64_t)layout->nblocks + 1, stream));
+  CopyListsKernel<<<(unsigned)layout->nblocks, THREADS, 0, stream>>>(found, layout->list_start, layout->list);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -219,21 +298,24 @@ PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, PetscInt **place
 {
   const PetscInt slices = layout->nslices[AIJTC_ROWS], gather = layout->params.gather;
   const Blocks   blocks = {layout->rid + layout->rid_rows, AIJTC_LANES * slices, AIJTC_LANES * gather};
+  const bool     may    = layout->nnz && AIJTCSlicesTotal(layout) == slices;
+  Scratch        temporary(stream);
   ListCounts     counts = {};
-  PetscInt      *length = nullptr;
+  FoundLists     found  = {};
 
   PetscFunctionBegin;
   layout->nblocks = (slices - 1) / gather + 1;
-  if (layout->nnz && AIJTCSlicesTotal(layout) == slices) PetscCall(CountColumns(layout, blocks, A, &length, &counts, scratch, stream));
+  if (may && !*places) PetscCall(scratch.Get((PetscCount)layout->nnz, places));
+  if (may) PetscCall(FindLists(layout, blocks, A, *places, &found, &counts, temporary, stream));
   const bool many = 2 * counts.columns > (unsigned long long)layout->nnz, longer = counts.longest > AIJTC_GATHER_LIST; /* smaller blocks do not have fewer columns together */
-  if (!length || many || longer) {
+  if (!may || many || longer) {
     layout->params.gather = longer && !many ? AIJTCGatherLess(gather) : 0;
     layout->nblocks       = 0;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   layout->nlist        = (PetscInt)counts.columns;
   layout->longest_list = (PetscInt)counts.longest;
-  PetscCall(MakeLists(layout, blocks, A, length, places, scratch, stream));
+  PetscCall(StoreLists(layout, found, temporary, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild

@@ -111,29 +111,48 @@ __device__ void WriteMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, c
   }
 }
 
+/* One slot; off: of this lane, INT_MAX without an entry. Returns the places behind it */
+template <int R>
+__device__ __forceinline__ int32_t WriteSlot(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, int32_t t, const int32_t off[R], int32_t before, PatternStore<R> &pattern, int lane)
+{
+  int32_t  base = INT_MAX;
+  unsigned mask[R];
+
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    mask[r] = __ballot_sync(ALL_LANES, rows.Has(r, t));
+    base    = min(base, off[r]);
+  }
+  base = shape.gathered ? 0 : __reduce_min_sync(ALL_LANES, base);
+  pattern.PutHead(slice, t, base, (uint32_t)before, mask, lane);
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    const unsigned placed = PlacedLanes(slice, mask[r]);
+
+    if (placed >> lane & 1) pattern.PutDelta(before + __popc(placed & ((1u << lane) - 1)), mask[r] >> lane & 1 ? (uint32_t)off[r] - (uint32_t)base : 0);
+    before += __popc(placed);
+  }
+  return before;
+}
+
+/* The columns of several slots are requested before the first is written, which a load behind it would have to wait for */
 template <int R>
 __device__ void WriteCSR(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, int lane)
 {
-  int32_t before = 0; /* places */
+  constexpr int at_once = 8 / R;
+  int32_t       before  = 0; /* places */
 
-  for (int32_t t = 0; t < slice.slots; t++) {
-    int32_t  off[R], base = INT_MAX;
-    unsigned mask[R];
+  for (int32_t first = 0; first < slice.slots; first += at_once) {
+    int32_t off[at_once][R];
 
 #pragma unroll
-    for (int r = 0; r < R; r++) {
-      off[r]  = rows.Has(r, t) ? OffsetOf(A.j, rows.Place(r, t), rows.ref[r]) : INT_MAX;
-      mask[r] = __ballot_sync(ALL_LANES, rows.Has(r, t));
-      base    = min(base, off[r]);
+    for (int u = 0; u < at_once; u++) {
+#pragma unroll
+      for (int r = 0; r < R; r++) off[u][r] = rows.Has(r, first + u) ? OffsetOf(A.j, rows.Place(r, first + u), rows.ref[r]) : INT_MAX;
     }
-    base = shape.gathered ? 0 : __reduce_min_sync(ALL_LANES, base);
-    pattern.PutHead(slice, t, base, (uint32_t)before, mask, lane);
 #pragma unroll
-    for (int r = 0; r < R; r++) {
-      const unsigned placed = PlacedLanes(slice, mask[r]);
-
-      if (placed >> lane & 1) pattern.PutDelta(before + __popc(placed & ((1u << lane) - 1)), mask[r] >> lane & 1 ? (uint32_t)off[r] - (uint32_t)base : 0);
-      before += __popc(placed);
+    for (int u = 0; u < at_once; u++) {
+      if (first + u < slice.slots) before = WriteSlot(shape, slice, rows, first + u, off[u], before, pattern, lane);
     }
   }
 }

@@ -83,25 +83,36 @@ __device__ void StoreMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, c
   }
 }
 
+/* The values of several slots are requested before the first is stored, which a load behind it would have to wait for */
 template <int R>
 __device__ void StoreCSR(const AIJTCSlice &slice, const SliceRows<R> &rows, const PetscScalar *a, int period, ValueStore &values, int lane)
 {
-  int32_t before = 0;
+  constexpr int at_once = 8 / R;
+  int32_t       before  = 0;
 
-  for (int32_t t = 0; t < slice.slots; t++) {
-    unsigned placed[R];
-    Slot<R>  slot;
+  for (int32_t first = 0; first < slice.slots; first += at_once) {
+    Slot<R> slot[at_once];
 
 #pragma unroll
-    for (int r = 0; r < R; r++) {
-      slot.has[r]  = rows.Has(r, t);
-      slot.bits[r] = slot.has[r] ? BitsOf(a, rows.Place(r, t)) : 0;
-      placed[r]    = PlacedLanes(slice, __ballot_sync(ALL_LANES, slot.has[r]));
+    for (int u = 0; u < at_once; u++) {
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        slot[u].has[r]  = rows.Has(r, first + u);
+        slot[u].bits[r] = slot[u].has[r] ? BitsOf(a, rows.Place(r, first + u)) : 0;
+      }
     }
-    if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot, rows.rem, period, t * period, lane);
-    else values.PutEntries(slot, placed, before, lane);
 #pragma unroll
-    for (int r = 0; r < R; r++) before += __popc(placed[r]);
+    for (int u = 0; u < at_once; u++) {
+      unsigned placed[R];
+
+      if (first + u >= slice.slots) break;
+#pragma unroll
+      for (int r = 0; r < R; r++) placed[r] = PlacedLanes(slice, __ballot_sync(ALL_LANES, slot[u].has[r]));
+      if (slice.form & AIJTC_FORM_CONST) values.PutConstant(slot[u], rows.rem, period, (first + u) * period, lane);
+      else values.PutEntries(slot[u], placed, before, lane);
+#pragma unroll
+      for (int r = 0; r < R; r++) before += __popc(placed[r]);
+    }
   }
 }
 
