@@ -66,7 +66,7 @@ int main(int argc, char **argv)
          requires: cuda
          args: -mat_vec_type cuda
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_tcbcgs_variant single -ksp_tcbcgs_ahead {{0 3}} -ksp_tcbcgs_resident {{false form layout}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_tcbcgs_variant single -ksp_tcbcgs_ahead {{0 3}} -ksp_tcbcgs_resident {{false form}}
       output_file: output/ex2.out
       test:
          suffix: host_single

@@ -172,17 +172,12 @@ double Distance(const Vector &x, const std::vector<long double> &y)
 class BCGSResident : public ResidentTest { };
 class BCGSStreamed : public ResidentTest { };
 class BCGSResidentSingle : public ResidentTest { };
-class BCGSStreamedSingle : public ResidentTest { };
 #define BCGS_TEST(Test) \
   template <class Method> \
   void Try##Test(Backend backend); \
   TEST_P(BCGSResidentSingle, Test) \
   { \
     Try##Test<Single<BCGS>>(GetParam()); \
-  } \
-  TEST_P(BCGSStreamedSingle, Test) \
-  { \
-    Try##Test<Single<StreamedBCGS>>(GetParam()); \
   } \
   RESIDENT_TEST(BCGSResident, BCGS, BCGSStreamed, StreamedBCGS, Test)
 
@@ -245,10 +240,7 @@ TEST_P(BCGSStreamed, VectorsInDeviceMemory)
   if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
   if (SmallSystems()) GTEST_SKIP() << "short";
   for (const System &system : LargeSystems()) {
-    for (Jacobi side : StreamedBCGS::sides()) {
-      ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedBCGS>(GetParam(), system, side)) << system.name;
-      ASSERT_NO_FATAL_FAILURE(ExpectIterates<Single<StreamedBCGS>>(GetParam(), system, side)) << system.name;
-    }
+    for (Jacobi side : StreamedBCGS::sides()) ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedBCGS>(GetParam(), system, side)) << system.name;
   }
 }
 
@@ -361,7 +353,6 @@ BCGS_TEST(StopsForRho)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSResidentSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
-INSTANTIATE_TEST_SUITE_P(Backends, BCGSStreamedSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 } // namespace

@@ -47,6 +47,7 @@ typedef struct {
   const KSPTCResidentKernel *kernel;       /* [KSPTC_BACKENDS] */
   KSPTCVectors               vectors;      /* of a block, at least */
   PetscBool                  may_pipeline; /* of the solve under way */
+  PetscBool                  may_stream;   /* of its method: may the matrix be read from its layout? */
   KSPTCResidentChoice        choice;       /* option */
   PetscBool                  is;           /* of the solve under way, from its first iteration on */
   PetscInt                   steps_lead;   /* what `lead` was for the steps */

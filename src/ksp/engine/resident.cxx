@@ -204,7 +204,8 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
   PetscFunctionBegin;
   if (state->backend != tc->backend) PetscCall(KSPTCResidentRelease(tc));
   PetscCall(MatAIJTCGetLayout(A, &layout));
-  if (!KSPTCStreams(layout)) *why = "the layout has tiles, long rows or lists of columns";
+  if (!state->may_stream) *why = "the matrix is not on the chip, and read from its layout recurrences are classic";
+  else if (!KSPTCStreams(layout)) *why = "the layout has tiles, long rows or lists of columns";
   else if (state->choice == KSPTC_RESIDENT_DECIDE && !KSPTCStreamsWell(layout))
     *why = layout->params.bs > 1 ? "the matrix does not fit on the chip, and with several unknowns a node the steps are as fast" : "the matrix does not fit on the chip, and with so many nonzeros in a row the steps are as fast";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);

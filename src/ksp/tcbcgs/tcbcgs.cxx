@@ -273,13 +273,16 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscInt    i      = 0;
 
   PetscFunctionBegin;
-  bcgs->single = bcgs->last_single = (PetscBool)(bcgs->variant != KSPTC_VARIANT_CLASSIC);
+  bcgs->single              = (PetscBool)(bcgs->variant != KSPTC_VARIANT_CLASSIC);
+  bcgs->resident.may_stream = (PetscBool)(bcgs->variant != KSPTC_VARIANT_SINGLE);
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(KSPTCIdentityPC(ksp, &bcgs->identity));
   PetscCall(KSPTCDiagonalMark(ksp, &bcgs->diagonal));
   PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
+  if (bcgs->resident.is && bcgs->resident.layout) bcgs->single = PETSC_FALSE;
+  bcgs->last_single = bcgs->single;
   PetscCall(TCBCGSTakeDiagonal(ksp, bcgs));
   do {
     PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
@@ -369,7 +372,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `-ksp_tcbcgs_variant` chooses the recurrences. `classic` are those of `KSPBCGS`. `single` has two reductions an iteration instead of three, and a pass over the vectors less: r.rp of the next iteration is made of
    s.rp and t.rp, which are summed with t.s and t.t, so that r and the next direction are made together. Norms are still those of the residual that is there, and tested in every iteration; iterates differ by rounding, to which BiCGSTAB is
-   sensitive: iteration counts differ somewhat. `auto` is `single`. There are no pipelined recurrences: each of the two products waits for all of the vector that it multiplies anyway.
+   sensitive: iteration counts differ somewhat. With the matrix read from its layout recurrences are `classic`: `single` is then not resident, and `auto`, which is `single` elsewhere, is `classic`. There are no pipelined recurrences: each of the two products waits for all of the vector that it multiplies anyway.
 
    Sums are added in a fixed order: two runs give the same bits.
 

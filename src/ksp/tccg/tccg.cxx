@@ -578,15 +578,16 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->name              = KSPTCCG;
-  cg->page              = "KSPTCCG";
-  cg->prepare           = KSPTCPrepare_TCCG;
-  cg->solve             = KSPSolve_TCCG;
-  cg->choose            = KSPTCChoose_TCCG;
-  cg->diagonal.projects = PETSC_TRUE;
-  cg->release           = KSPTCRelease_TCCG;
-  cg->resident.kernel   = TCCGResidentKernels;
-  cg->resident.vectors  = TCCGVectorsOfBlock(false);
+  cg->name                = KSPTCCG;
+  cg->page                = "KSPTCCG";
+  cg->prepare             = KSPTCPrepare_TCCG;
+  cg->solve               = KSPSolve_TCCG;
+  cg->choose              = KSPTCChoose_TCCG;
+  cg->resident.may_stream = PETSC_TRUE;
+  cg->diagonal.projects   = PETSC_TRUE;
+  cg->release             = KSPTCRelease_TCCG;
+  cg->resident.kernel     = TCCGResidentKernels;
+  cg->resident.vectors    = TCCGVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));

@@ -8,8 +8,7 @@
        second   t <- A s; t.s, t.t                                               barrier with two sums: omega
        update   x, r; r.r, r.rp; test of the norm, record                        barrier with two sums: beta
 
-     With one reduction less (single), four: first takes r.r of the iteration before too, for its test and record, second t.rp and s.rp, from which beta follows before r is made; behind the last iteration of a
-     call a fifth, for its test.
+     Recurrences with a reduction less would have four, but what they add up takes registers that products need, which made them slower (docs/performance.md).
      The s of a block's own rows is r - alpha v whenever it is needed, always with the same bits. A diagonal preconditioner from the left scales the sums of the rows; from the right what products multiply by,
      which is then in the memory of s.
 
@@ -30,7 +29,7 @@
 namespace
 {
 constexpr int LEAST = 2, MOST = 5; /* vectors in shared memory: r, v, t, rp, x */
-constexpr int SUMS = 4;            /* at most, of a reduction */
+constexpr int SUMS = 2;            /* at most, of a reduction */
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
 using Problem = KSPTCStreamedProblem<TCBCGSScalars, TCBCGSVectors>;
@@ -147,15 +146,11 @@ __device__ __forceinline__ void Half(const Problem &P, const Share<R> &own, doub
   });
 }
 
-/* t: adds t.s, t.t to sum[]; single: t.rp, s.rp too */
-template <int R, bool single>
+/* t: adds t.s, t.t to sum[] */
+template <int R>
 __device__ __forceinline__ void Second(const Problem &P, const Share<R> &own, double alpha, double sum[])
 {
   own.forProducts(P.v.s, [&](int at, const int(&row)[R], const double(&w)[R]) {
-    double rp[R];
-
-#pragma unroll
-    for (int k = 0; k < R; k++) rp[k] = single && row[k] >= 0 ? own.rp(at + KSPTC_LANES * k, row[k]) : 0.0;
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
@@ -163,13 +158,13 @@ __device__ __forceinline__ void Second(const Problem &P, const Share<R> &own, do
       const double t      = w[k] * Scale(P, OnTheLeft(P), row[k]);
 
       own.t(number, row[k]) = t;
-      TCBCGSStabilize<single>::add(t, own.s(number, alpha), rp[k], sum);
+      TCBCGSStabilize<false>::add(t, own.s(number, alpha), 0.0, sum);
     }
   });
 }
 
-/* x, r: adds r.r to sum[0] and, unless single, r.rp to sum[1]. Rows by twos: registers */
-template <int R, bool single>
+/* x, r: adds r.r, r.rp to sum[]. Rows by twos: registers */
+template <int R>
 __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, double alpha, double omega, double sum[])
 {
   constexpr int N = R < 2 ? R : 2;
@@ -184,7 +179,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, do
         if (row[k + n] < 0) continue;
         p[n]  = P.v.p[row[k + n]];
         t[n]  = own.t(at + KSPTC_LANES * (k + n), row[k + n]);
-        rp[n] = single ? 0.0 : own.rp(at + KSPTC_LANES * (k + n), row[k + n]);
+        rp[n] = own.rp(at + KSPTC_LANES * (k + n), row[k + n]);
         x[n]  = own.x(at + KSPTC_LANES * (k + n), row[k + n]);
       }
 #pragma unroll
@@ -196,7 +191,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, do
         own.x(number, row[k + n]) = fma(alpha, p[n], fma(omega, s, x[n]));
         own.r[number]             = r;
         sum[0]                    = fma(r, r, sum[0]);
-        if constexpr (!single) sum[1] = fma(r, rp[n], sum[1]);
+        sum[1]                    = fma(r, rp[n], sum[1]);
       }
     }
   });
@@ -214,27 +209,16 @@ __device__ __noinline__ void Breakdown(TCBCGSScalars &s, double d1)
   TCBCGSEndBreakdown(s, d1);
 }
 
-template <bool single>
 __device__ __noinline__ void Stabilize(TCBCGSScalars &s, const double sum[])
 {
-  TCBCGSEndStabilize<single>(s, sum);
+  TCBCGSEndStabilize<false>(s, sum);
 }
 
-/* What the next iteration begins with and, for what comes before it, alpha */
-__device__ __noinline__ void TellNext(const TCBCGSScalars &s, KSPTCTold &told)
-{
-  TCBCGSScalars next = s;
-
-  TCBCGSBeginIteration(next);
-  told.tell(s.stop, s.alpha, next.omegaold, next.beta);
-}
-
-/* Sums, test and record of iteration `it`. Step: what ends it */
-template <class Step>
+/* Sums, test and record of iteration `it` */
 __device__ __noinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
 {
   TCBCGSScalars left; /* nobody's: the record is the scalars as they are then */
-  Step          step = {};
+  TCBCGSUpdate  step = {};
 
   step.test   = KSPTCTestAt(P.chunk, it);
   step.record = &left;
@@ -291,19 +275,19 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     alive = barrier.order((int)it + 1);
     if (!alive) break;
     sum[0] = 0.0;
-    Second<R, false>(P, own, told.one, sum);
+    Second(P, own, told.one, sum);
     alive = KSPTCStreamedSum(P, barrier, sum, shared.two, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
-      Stabilize<false>(s, total);
+      Stabilize(s, total);
       told.tell(s.stop, s.alpha, s.omega);
     });
     if (!alive || told.stop != 0.0) break;
     sum[0] = sum[1] = 0.0;
-    Update<R, false>(P, own, told.one, told.other, sum);
+    Update(P, own, told.one, told.other, sum);
     ++it;
     alive = KSPTCStreamedSum(P, barrier, sum, shared.two, it, [&](const double total[]) {
       if (threadIdx.x) return;
-      End<TCBCGSUpdate>(P, s, it, total);
+      End(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s);
       told.tell(s.stop, s.omegaold, s.beta);
     });
@@ -316,99 +300,18 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   if (threadIdx.x == 0) *P.scalars = s;
 }
 
-template <int R>
-__global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
+const void *KernelOf(const AIJTCLayout *layout)
 {
-  union Sums
-  {
-    KSPTCStreamedSums<2> two;
-    KSPTCStreamedSums<4> four;
-  };
-  extern __shared__ __align__(16) double memory[];
-  __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
-  __shared__ TCBCGSScalars               s;
-  const Share<R>                         own(P, memory);
-  const uint64_t                         tag = *P.tag;
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  PetscInt                               it       = P.chunk.first;
-  double                                 first[2] = {}; /* v.rp, and r.r of the iteration before */
-  bool                                   alive;
-
-  if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  const bool stopped = s.stop != 0.0;
-
-  __syncthreads();     /* nobody writes them before all have looked */
-  if (stopped) return; /* all blocks: nobody writes the scalars then */
-  own.keep();
-  Load(P, own);
-  if (threadIdx.x == 0) {
-    s.advanced = 1.0; /* Direct() is about to */
-    TellNext(s, told);
-  }
-  alive = barrier.order((int)it); /* all have the scalars and the tag */
-
-  while (alive && told.stop == 0.0 && it < P.chunk.last) {
-    double second[SUMS] = {};
-
-    Direct(P, own, told.other, told.third);
-    alive = barrier.order((int)it + 1);
-    if (!alive) break;
-    first[0] = First(P, own);
-    alive    = KSPTCStreamedSum(P, barrier, first, shared.two, it + 1, [&](const double total[]) {
-      if (threadIdx.x) return;
-      if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1);
-      if (s.stop == 0.0) Breakdown(s, total[0]);
-      told.tell(s.stop, s.alpha);
-    });
-    if (!alive || told.stop != 0.0) break;
-    Half(P, own, told.one);
-    alive = barrier.order((int)it + 1);
-    if (!alive) break;
-    Second<R, true>(P, own, told.one, second);
-    alive = KSPTCStreamedSum(P, barrier, second, shared.four, it + 1, [&](const double total[]) {
-      if (threadIdx.x) return;
-      Stabilize<true>(s, total);
-      TellNext(s, told);
-    });
-    if (!alive || told.stop != 0.0) break;
-    first[0] = first[1] = 0.0;
-    Update<R, true>(P, own, told.one, told.other, first + 1);
-    if (++it < P.chunk.last) continue;
-    alive = KSPTCStreamedSum(P, barrier, first, shared.two, it, [&](const double total[]) {
-      if (threadIdx.x) return;
-      End<TCBCGSAdvance>(P, s, it, total + 1);
-      told.tell(s.stop, s.alpha);
-    });
-  }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 4 * (uint64_t)(P.chunk.last - P.chunk.first) + 2;
-  if (!alive) return;
-  Store(P, own, told);
-  if (blockIdx.x != 0) return;
-  KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
-}
-
-/* With so many rows to a lane: classic, and behind it with one reduction less */
-template <int R>
-const void *const *KernelsWith()
-{
-  static const void *const kernels[] = {(const void *)StreamedKernel<R>, (const void *)SingleKernel<R>};
-
-  return kernels;
-}
-
-const void *const *KernelsOf(const AIJTCLayout *layout)
-{
-  return layout->params.rrows == 4 ? KernelsWith<4>() : (layout->params.rrows == 2 ? KernelsWith<2>() : KernelsWith<1>());
+  return layout->params.rrows == 4 ? (const void *)StreamedKernel<4> : (layout->params.rrows == 2 ? (const void *)StreamedKernel<2> : (const void *)StreamedKernel<1>);
 }
 } // namespace
 
 PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
+  const void *const kernel = KernelOf(layout);
+
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(KernelsOf(layout), 2, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(KSPTCStreamedCreate(&kernel, 1, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -416,6 +319,7 @@ PetscErrorCode TCBCGSStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<T
 {
   PetscFunctionBegin;
   PetscCheck(v->diagonal || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
-  PetscCall(KSPTCStreamedRun(KernelsOf(layout)[v->single ? 1 : 0], layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
+  PetscCheck(!v->single, PETSC_COMM_SELF, PETSC_ERR_SUP, "With the matrix read from its layout recurrences are classic");
+  PetscCall(KSPTCStreamedRun(KernelOf(layout), layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

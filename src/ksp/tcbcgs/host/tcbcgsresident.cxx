@@ -116,6 +116,7 @@ PetscErrorCode TCBCGSStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<T
   const auto multiply = [layout, stream](const PetscScalar y[], PetscScalar product[]) { return AIJTCLayoutMult_Host(layout, PETSC_FALSE, y, NULL, product, stream); };
 
   PetscFunctionBegin;
+  PetscCheck(!v->single, PETSC_COMM_SELF, PETSC_ERR_SUP, "With the matrix read from its layout recurrences are classic");
   *refused = PETSC_FALSE;
   PetscCall(Iterations(layout->m, v, steps, stream, multiply).run(chunk));
   PetscFunctionReturn(PETSC_SUCCESS);
