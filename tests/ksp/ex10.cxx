@@ -236,29 +236,6 @@ static PetscErrorCode BCGSSingle(Mat A, Vec b, PCType pctype, PCSide side, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An error leaves an object that solves as before */
-static PetscErrorCode BCGSPipelined(Mat A, Vec b)
-{
-  KSP            ours;
-  ABRun          run;
-  PetscErrorCode ierr;
-  PetscBool      found;
-
-  PetscFunctionBeginUser;
-  PetscCall(Create("tcbcgs", "single", NULL, PETSC_FALSE, A, PCJACOBI, &ours));
-  PetscCall(PetscOptionsSetValue(NULL, "-ksp_tcbcgs_variant", "pipelined"));
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = KSPSetFromOptions(ours);
-  PetscCall(PetscPopErrorHandler());
-  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
-  PetscCall(Solve(ours, b, 1e-8, 1000, &run));
-  PetscCall(Views(ours, "recurrences with a reduction less", &found));
-  PetscCall(Say("bcgs pipelined is refused", (PetscBool)(ierr == PETSC_ERR_SUP && !found && run.reason > 0)));
-  PetscCall(VecDestroy(&run.x));
-  PetscCall(KSPDestroy(&ours));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 int main(int argc, char **argv)
 {
   Mat A;
@@ -288,7 +265,6 @@ int main(int argc, char **argv)
   PetscCall(BCGSSingle(A, b, PCJACOBI, PC_LEFT, "form", "auto", "recurrences with a reduction less"));
   PetscCall(BCGSSingle(A, b, PCJACOBI, PC_LEFT, "layout", "single", "not resident (last: the matrix is not on the chip, and read from its layout recurrences are classic)"));
   PetscCall(BCGSSingle(A, b, PCJACOBI, PC_LEFT, "layout", "auto", "resident, 64 iterations in a call, the matrix read from its layout"));
-  PetscCall(BCGSPipelined(A, b));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&b));
   PetscCall(ABFinish());

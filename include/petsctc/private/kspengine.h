@@ -79,7 +79,7 @@ struct _n_KSPTC {
   PetscErrorCode (*prepare)(KSP, KSPTC, const char **why);
   /* the fused solve */
   PetscErrorCode (*solve)(KSP, KSPTC);
-  /* tc->variant has been set. NULL: the method has one kind of recurrences */
+  /* tc->variant has been set. NULL: the solve sees to it */
   PetscErrorCode (*choose)(KSP, KSPTC);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);

@@ -132,17 +132,21 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
 
 static PetscErrorCode KSPTCVariantFromOptions(KSP ksp, KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
-  static const char *const variants[] = {"classic", "single", "pipelined", "auto"};
+  static const char *const names[]    = {"classic", "single", "pipelined", "auto"}; /* as KSPTCVariant */
+  const bool               pipelines  = tc->resident.kernel[KSPTC_HOST].create_pipelined != NULL;
+  const char *const        choices[]  = {names[0], names[1], names[pipelines ? 2 : 3], names[3]};
+  const KSPTCVariant       variants[] = {KSPTC_VARIANT_CLASSIC, KSPTC_VARIANT_SINGLE, pipelines ? KSPTC_VARIANT_PIPELINED : KSPTC_VARIANT_AUTO, KSPTC_VARIANT_AUTO};
   char                     name[64];
-  PetscInt                 variant = tc->variant;
+  PetscInt                 choice;
   PetscBool                set;
 
   PetscFunctionBegin;
-  if (!tc->choose) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_variant", tc->name));
-  PetscCall(PetscOptionsEList(name, "Recurrences: PETSc's, those with fewer reductions, those with one barrier where the matrix is on the chip (CG), or the fastest", tc->page, variants, 4, variants[variant], &variant, &set));
-  tc->variant = (KSPTCVariant)variant;
-  if (set) PetscCall((*tc->choose)(ksp, tc));
+  PetscCall(PetscOptionsEList(name, pipelines ? "Recurrences: PETSc's, those with fewer reductions, those with one barrier where the matrix is on the chip, or the fastest" : "Recurrences: PETSc's, those with fewer reductions, or the fastest",
+                              tc->page, choices, pipelines ? 4 : 3, names[tc->variant], &choice, &set));
+  if (!set) PetscFunctionReturn(PETSC_SUCCESS);
+  tc->variant = variants[choice];
+  if (tc->choose) PetscCall((*tc->choose)(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

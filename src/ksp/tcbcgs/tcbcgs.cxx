@@ -309,17 +309,6 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Each of the two products of an iteration needs what the other blocks have: there is no going below two barriers */
-static PetscErrorCode KSPTCChoose_TCBCGS(KSP ksp, KSPTC tc)
-{
-  const PetscBool pipelined = (PetscBool)(tc->variant == KSPTC_VARIANT_PIPELINED);
-
-  PetscFunctionBegin;
-  if (pipelined) tc->variant = KSPTC_VARIANT_CLASSIC;
-  PetscCheck(!pipelined, PetscObjectComm((PetscObject)ksp), PETSC_ERR_SUP, "KSPTCBCGS has no pipelined recurrences: use -ksp_tcbcgs_variant single, or -ksp_type pipebcgs");
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 {
   PetscFunctionBegin;
@@ -388,7 +377,6 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->page             = "KSPTCBCGS";
   bcgs->prepare          = KSPTCPrepare_TCBCGS;
   bcgs->solve            = KSPSolve_TCBCGS;
-  bcgs->choose           = KSPTCChoose_TCBCGS;
   bcgs->release          = KSPTCRelease_TCBCGS;
   bcgs->resident.kernel  = TCBCGSResidentKernels;
   bcgs->resident.vectors = TCBCGSVectorsOfBlock(false);
