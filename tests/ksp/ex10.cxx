@@ -206,25 +206,27 @@ static PetscErrorCode OtherMemory(Mat A, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* BiCGSTAB with a reduction less, over several calls: nearly as many iterations, and a residual that is as true. Rounding, to which the method is sensitive, decides the rest */
+/* BiCGSTAB with a reduction less, over several calls: nearly as many iterations, and a true residual that is what the test saw. By how much a last iteration passes the test rounding decides */
 static PetscErrorCode BCGSSingle(Mat A, Vec b, PCType pctype, PCSide side, const char resident[], const char variant[], const char says[])
 {
-  KSP       theirs, ours;
-  ABRun     run[2];
-  PetscReal residual[2];
-  PetscBool found, ok;
-  char      what[64];
+  const PetscReal rtol = 1e-10;
+  KSP             theirs, ours;
+  ABRun           run[2];
+  PetscReal       residual[2], norm;
+  PetscBool       found, ok;
+  char            what[64];
 
   PetscFunctionBeginUser;
   PetscCall(Create(KSPBCGS, NULL, NULL, PETSC_FALSE, A, pctype, &theirs));
   PetscCall(Create("tcbcgs", variant, resident, PETSC_FALSE, A, pctype, &ours));
   PetscCall(KSPSetPCSide(theirs, side));
   PetscCall(KSPSetPCSide(ours, side));
-  PetscCall(Solve(theirs, b, 1e-10, 1000, &run[0]));
-  PetscCall(Solve(ours, b, 1e-10, 1000, &run[1]));
+  PetscCall(Solve(theirs, b, rtol, 1000, &run[0]));
+  PetscCall(Solve(ours, b, rtol, 1000, &run[1]));
   PetscCall(Views(ours, says, &found));
+  PetscCall(VecNorm(b, NORM_2, &norm));
   for (int k = 0; k < 2; k++) PetscCall(TrueResidual(A, b, run[k].x, &residual[k]));
-  ok = (PetscBool)(found && run[1].fused == 1 && run[0].reason > 0 && run[0].its > 40 && run[1].reason == run[0].reason && residual[1] <= 10.0 * residual[0] && run[1].its <= 1.25 * run[0].its);
+  ok = (PetscBool)(found && run[1].fused == 1 && run[0].reason > 0 && run[0].its > 40 && run[1].reason == run[0].reason && residual[1] <= 4.0 * PetscMax(residual[0], rtol * norm) && run[1].its <= 1.25 * run[0].its);
   if (!ok)
     PetscCall(
       PetscPrintf(PETSC_COMM_SELF, "  %s after %" PetscInt_FMT ", %g; not %s after %" PetscInt_FMT ", %g\n", KSPConvergedReasons[run[1].reason], run[1].its, (double)residual[1], KSPConvergedReasons[run[0].reason], run[0].its, (double)residual[0]));
