@@ -85,8 +85,8 @@ static PetscErrorCode SameSolve(const Solve *a, const Solve *b, PetscBool *same)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Every number of iterations ahead against none, ended by the test and by the number of iterations */
-static PetscErrorCode SameBits(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType norm)
+/* Every number of iterations ahead against none, ended by the test and by the number of iterations. With none the view also says this */
+static PetscErrorCode SameBits(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType norm, const char saying[], const char what[])
 {
   const PetscInt aheads[] = {1, 2, 5, 16}, max_its[] = {200, 1, 7};
   PetscBool      ok = PETSC_TRUE, same;
@@ -96,7 +96,7 @@ static PetscErrorCode SameBits(KSPType type, Mat A, Vec b, PCType pctype, KSPNor
   for (PetscInt max_it : max_its) {
     Solve none = {0, max_it, NULL, NULL, KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
 
-    PetscCall(Run(type, A, b, pctype, norm, "fused solves 1", &none));
+    PetscCall(Run(type, A, b, pctype, norm, saying, &none));
     for (PetscInt ahead : aheads) {
       Solve some = {ahead, max_it, NULL, NULL, KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
 
@@ -112,7 +112,7 @@ static PetscErrorCode SameBits(KSPType type, Mat A, Vec b, PCType pctype, KSPNor
     PetscCall(VecDestroy(&none.x));
   }
   if (!ok) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, pc %s, norm %s: %s\n", type, pctype, KSPNormTypes[norm], ok ? "the same bits" : "FAIL"));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s%s, pc %s, norm %s: %s\n", type, what, pctype, KSPNormTypes[norm], ok ? "the same bits" : "FAIL"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -498,7 +498,7 @@ static PetscErrorCode Method(KSPType type, Mat A, Vec b, PetscInt nnorms)
 
   PetscFunctionBeginUser;
   for (PCType pc : pcs) {
-    for (PetscInt k = 0; k < nnorms; k++) PetscCall(SameBits(type, A, b, pc, norms[k]));
+    for (PetscInt k = 0; k < nnorms; k++) PetscCall(SameBits(type, A, b, pc, norms[k], "fused solves 1", ""));
   }
   PetscCall(Tuned(type, A, b, TuneNormMonitor, "a monitor of norms"));
   PetscCall(Tuned(type, A, b, TuneLateCheck, "norms from iteration 12 on"));
@@ -569,6 +569,36 @@ static PetscErrorCode Decisions(KSPType type, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A projection against the constants as part of the steps */
+static PetscErrorCode Projected(Vec b)
+{
+  Mat          A;
+  MatNullSpace space;
+
+  PetscFunctionBeginUser;
+  PetscCall(ABMatGrid(15, 13, 0.0, PETSC_TRUE, &A));
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &space));
+  PetscCall(MatSetNullSpace(A, space));
+  for (PCType pctype : {PCNONE, PCJACOBI}) {
+    for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL}) PetscCall(SameBits("tccg", A, b, pctype, norm, "the preconditioner is part of the steps", ", null space"));
+  }
+  PetscCall(MatNullSpaceDestroy(&space));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Recurrences with a reduction less: PCSOR is none that is part of the steps */
+static PetscErrorCode Single(Mat A, Vec b)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsSetValue(NULL, "-ksp_tcbcgs_variant", "single"));
+  for (PCType pctype : {PCNONE, PCJACOBI, PCSOR}) {
+    for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_NONE}) PetscCall(SameBits("tcbcgs", A, b, pctype, norm, "recurrences with a reduction less", ", single"));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A, N;
@@ -586,6 +616,8 @@ int main(int argc, char **argv)
   PetscCall(Diagonal("tcbcgs", N, b, 1));
   PetscCall(ProductSums("tccg", A, b));
   PetscCall(ProductSums("tcbcgs", N, b));
+  PetscCall(Projected(b));
+  PetscCall(Single(N, b));
   PetscCall(Decisions("tccg", A));
   PetscCall(Decisions("tcbcgs", N));
   PetscCall(ABFinish());
