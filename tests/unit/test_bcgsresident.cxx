@@ -44,7 +44,7 @@ struct BCGS {
 #if PETSCTC_HAVE_CUDA
     if (cuda) return TCBCGSResidentCreate_CUDA(form, scaled, work, can);
 #endif
-    return TCBCGSResidentCreate_Host(form, scaled, work, can);
+    return KSPTCResidentCreate_Host(form, scaled, work, can);
   }
   static PetscErrorCode run(PETSC_UNUSED bool cuda, const KSPTCForm *form, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
   {
@@ -80,7 +80,7 @@ struct StreamedBCGS : BCGS {
 #if PETSCTC_HAVE_CUDA
     if (cuda) return TCBCGSStreamedCreate_CUDA(layout, work, can);
 #endif
-    return TCBCGSStreamedCreate_Host(layout, work, can);
+    return KSPTCStreamedCreate_Host(layout, work, can);
   }
   static PetscErrorCode run(PETSC_UNUSED bool cuda, const AIJTCLayout *layout, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
   {

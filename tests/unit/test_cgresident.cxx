@@ -46,7 +46,7 @@ struct CG {
 #if PETSCTC_HAVE_CUDA
     if (cuda) return TCCGResidentCreate_CUDA(form, scaled, work, can);
 #endif
-    return TCCGResidentCreate_Host(form, scaled, work, can);
+    return KSPTCResidentCreate_Host(form, scaled, work, can);
   }
   static PetscErrorCode run(PETSC_UNUSED bool cuda, const KSPTCForm *form, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
   {
@@ -82,7 +82,7 @@ struct StreamedCG : CG {
 #if PETSCTC_HAVE_CUDA
     if (cuda) return TCCGStreamedCreate_CUDA(layout, work, can);
 #endif
-    return TCCGStreamedCreate_Host(layout, work, can);
+    return KSPTCStreamedCreate_Host(layout, work, can);
   }
   static PetscErrorCode run(PETSC_UNUSED bool cuda, const AIJTCLayout *layout, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
   {

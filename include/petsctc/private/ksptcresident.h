@@ -53,7 +53,8 @@ typedef struct {
   PetscScalar      *vectors;   /* host: of the method, if it has such */
 } KSPTCResidentWork;
 
-/* Each method has its own create. Destroy takes what a failed create has left */
+/* On a device each method has its own create. Destroy takes what a failed create has left. can: as there (tccgresident.h) */
+PETSC_INTERN PetscErrorCode KSPTCResidentCreate_Host(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode KSPTCResidentDestroy_Host(KSPTCResidentWork *work);
 PETSC_INTERN PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work);
 /* An error if the kernel gave up waiting; to be asked once the call is over. The work is then of no more use */

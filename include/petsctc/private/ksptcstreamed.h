@@ -77,3 +77,5 @@ static inline KSPTCDeal KSPTCDealSlices(const AIJTCLayout *A, PetscInt least, Pe
   }
   return deal;
 }
+/* Of every method, on the host */
+PETSC_INTERN PetscErrorCode KSPTCStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);

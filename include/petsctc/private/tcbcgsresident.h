@@ -24,7 +24,6 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSVectorsOfBlock(bool scaled)
 PETSC_INTERN PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip);
 
 /* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing */
-PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_Host(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
@@ -32,7 +31,6 @@ PETSC_INTERN PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSP
 PETSC_INTERN PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
 /* The same with the matrix read from its layout (ksptcstreamed.h). can: as above, and the layout is of that kind */
-PETSC_INTERN PetscErrorCode TCBCGSStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
 
 PETSC_INTERN PetscErrorCode TCBCGSStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -44,7 +44,6 @@ PETSCTC_HOST_DEVICE void TCCGTestedSums(const TCCGScalars &s, PetscTCNorm norm, 
 PETSC_INTERN PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip);
 
 /* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing */
-PETSC_INTERN PetscErrorCode TCCGResidentCreate_Host(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
@@ -52,7 +51,6 @@ PETSC_INTERN PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTC
 PETSC_INTERN PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
 /* The same with the matrix read from its layout (ksptcstreamed.h). can: as above, and the layout is of that kind */
-PETSC_INTERN PetscErrorCode TCCGStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
 
 PETSC_INTERN PetscErrorCode TCCGStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -5,7 +5,7 @@
 #include "tcbcgsimpl.h"
 
 const KSPTCResidentKernel TCBCGSResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host,  TCBCGSResidentCreate_Host, TCBCGSStreamedCreate_Host, NULL},
+  {KSPTCChipGet_Host,  KSPTCResidentCreate_Host,  KSPTCStreamedCreate_Host,  NULL},
 #if PETSCTC_HAVE_CUDA
   {TCBCGSChipGet_CUDA, TCBCGSResidentCreate_CUDA, TCBCGSStreamedCreate_CUDA, NULL}
 #endif

@@ -6,9 +6,9 @@
 #include "tccgimpl.h"
 
 const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host, TCCGResidentCreate_Host, TCCGStreamedCreate_Host, TCCGPipelinedCreate_Host},
+  {KSPTCChipGet_Host, KSPTCResidentCreate_Host, KSPTCStreamedCreate_Host, TCCGPipelinedCreate_Host},
 #if PETSCTC_HAVE_CUDA
-  {TCCGChipGet_CUDA,  TCCGResidentCreate_CUDA, TCCGStreamedCreate_CUDA, TCCGPipelinedCreate_CUDA}
+  {TCCGChipGet_CUDA,  TCCGResidentCreate_CUDA,  TCCGStreamedCreate_CUDA,  TCCGPipelinedCreate_CUDA}
 #endif
 };
 

@@ -8,7 +8,23 @@
    Memory traffic
      none
 */
-#include <petsctc/private/ksptcresident.h>
+#include <petsctc/private/ksptcstreamed.h>
+
+PetscErrorCode KSPTCResidentCreate_Host(PETSC_UNUSED const KSPTCForm *form, PETSC_UNUSED PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+{
+  PetscFunctionBegin;
+  *work = {};
+  *can  = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
+{
+  PetscFunctionBegin;
+  *work = {};
+  *can  = KSPTCStreams(layout);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode KSPTCResidentDestroy_Host(KSPTCResidentWork *work)
 {

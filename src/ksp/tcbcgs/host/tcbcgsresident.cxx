@@ -15,22 +15,6 @@
 #include <petsctc/private/tcbcgsresident.h>
 #include <petsctc/private/tcbcgssteps.h>
 
-PetscErrorCode TCBCGSResidentCreate_Host(PETSC_UNUSED const KSPTCForm *form, PETSC_UNUSED PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
-{
-  PetscFunctionBegin;
-  *work = {};
-  *can  = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode TCBCGSStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
-{
-  PetscFunctionBegin;
-  *work = {};
-  *can  = KSPTCStreams(layout);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Iterations with a product of the matrix: multiply(y, product) */
 template <class Multiply>
 class Iterations {

@@ -15,22 +15,6 @@
 #include <petsctc/private/tccgresident.h>
 #include <petsctc/private/tccgsteps.h>
 
-PetscErrorCode TCCGResidentCreate_Host(PETSC_UNUSED const KSPTCForm *form, PETSC_UNUSED PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
-{
-  PetscFunctionBegin;
-  *work = {};
-  *can  = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode TCCGStreamedCreate_Host(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
-{
-  PetscFunctionBegin;
-  *work = {};
-  *can  = KSPTCStreams(layout);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* mult(): w <- A p */
 template <class Mult>
 static PetscErrorCode Iterate(PetscInt n, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, PetscTCStream stream, Mult mult)
