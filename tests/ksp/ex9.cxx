@@ -654,6 +654,10 @@ int main(int argc, char **argv)
          args: -ksp_tccg_resident form -ksp_tccg_variant pipelined -ksp_tcbcgs_resident true -counts false
          filter_output: grep -v counts
       test:
+         suffix: single
+         args: -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -ksp_tcbcgs_ahead {{0 3}} -counts false
+         filter_output: grep -v counts
+      test:
          suffix: cuda
          requires: cuda
          args: -mat_vec_type cuda -ksp_tccg_resident {{false true}} -ksp_tcbcgs_resident {{false true}} -counts false

@@ -56,6 +56,7 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
     PetscCall(KSPTCSetLead(ksp, tc));
     tc->last_pc_in_steps       = PETSC_FALSE;
     tc->last_sums              = PETSC_FALSE;
+    tc->last_single            = PETSC_FALSE;
     tc->last_call              = 0;
     tc->last_why_not_call      = NULL;
     tc->last_pipelined         = PETSC_FALSE;

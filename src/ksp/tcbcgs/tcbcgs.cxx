@@ -342,7 +342,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `KSPBCGS` adds the initial guess of an earlier solve with right preconditioning to the solution of every later one; this type does not.
 
-   The flops logged are those of `KSPBCGS`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
+   The flops logged are those of `KSPBCGS`, 2 n more an iteration with `-ksp_tcbcgs_variant single`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
    application of the matrix and of the preconditioner may have run and been logged.
 
    `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one they work as with any that is not PETSc's own.

@@ -98,8 +98,8 @@ PetscErrorCode PlanRows(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Gathered if it may be: then *places are the places of the columns in the lists, else NULL */
-PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, PetscInt **places, Scratch &scratch, cudaStream_t stream)
+/* Gathered if it may be: then *places are the places of the columns in the lists, and all that `kept` holds; else NULL, and it holds nothing */
+PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, PetscInt **places, Scratch &scratch, Scratch &kept, cudaStream_t stream)
 {
   PetscFunctionBegin;
   *places = nullptr;
@@ -108,15 +108,18 @@ PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], F
     if (tried >= 0) PetscCall(ForgetRows(layout, found, stream));
     tried = layout->params.gather;
     PetscCall(PlanRows(A, layout, flag, found, group, scratch, stream));
-    if (tried) PetscCall(GatherColumns(layout, A, places, scratch, stream));
+    if (tried) PetscCall(GatherColumns(layout, A, places, kept, stream));
   }
-  if (!layout->params.gather) *places = nullptr;
+  if (!layout->params.gather) {
+    PetscCall(kept.Release());
+    *places = nullptr;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
 {
-  Scratch      scratch(stream);
+  Scratch      scratch(stream), kept(stream);
   StreamCounts streams;
   Found       *found;
   uint8_t     *flag;
@@ -136,7 +139,7 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   }
   PetscCall(scratch.GetAll(place));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
-  PetscCall(PlanGathered(A, layout, flag, found, &group, &places, scratch, stream));
+  PetscCall(PlanGathered(A, layout, flag, found, &group, &places, scratch, kept, stream));
 
   const Csr columns = {A.i, places ? places : A.j, A.a};
   PetscCall(AnalyzeSlices(layout, columns, group, &found->table, &unit, scratch, &streams, stream));

@@ -108,6 +108,14 @@ public:
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
+  /* Before its time is over. What is in the stream so far may still use the arrays */
+  PetscErrorCode Release()
+  {
+    PetscFunctionBegin;
+    while (count) PetscCallCUDA(cudaFreeAsync(held[--count], stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+
 private:
   static constexpr int most = 64;
   cudaStream_t         stream;
