@@ -238,6 +238,31 @@ static PetscErrorCode BCGSSingle(Mat A, Vec b, PCType pctype, PCSide side, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The view is of the last solve, were it over before its first iteration */
+static PetscErrorCode BCGSForgets(Mat A, Vec b)
+{
+  KSP       ksp;
+  Vec       x, zero;
+  PetscBool before, after;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(VecDuplicate(b, &zero));
+  PetscCall(Create("tcbcgs", "single", "false", PETSC_FALSE, A, PCJACOBI, &ksp));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(Views(ksp, "recurrences with a reduction less", &before));
+  PetscCall(PetscOptionsSetValue(NULL, "-ksp_tcbcgs_variant", "classic"));
+  PetscCall(KSPSetFromOptions(ksp));
+  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
+  PetscCall(KSPSolve(ksp, zero, x));
+  PetscCall(Views(ksp, "recurrences with a reduction less", &after));
+  PetscCall(Say("bcgs classic again", (PetscBool)(before && !after)));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&zero));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A;
@@ -267,6 +292,7 @@ int main(int argc, char **argv)
   PetscCall(BCGSSingle(A, b, PCJACOBI, PC_LEFT, "form", "auto", "recurrences with a reduction less"));
   PetscCall(BCGSSingle(A, b, PCJACOBI, PC_LEFT, "layout", "single", "not resident (last: the matrix is not on the chip, and read from its layout recurrences are classic)"));
   PetscCall(BCGSSingle(A, b, PCJACOBI, PC_LEFT, "layout", "auto", "resident, 64 iterations in a call, the matrix read from its layout"));
+  PetscCall(BCGSForgets(A, b));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&b));
   PetscCall(ABFinish());

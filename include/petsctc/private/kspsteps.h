@@ -123,15 +123,14 @@ typedef struct {
 } TCBCGSScalars;
 
 typedef struct {
-  PetscTCReduceWork reduce;
-  TCBCGSScalars    *s;
-  PetscBool         tensor;
-  TCBCGSScalars    *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
-  PetscTCEvent     *events;  /* CUDA: [PETSCTC_RECORDS] */
-  PetscTCTest       test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
-  TCBCGSScalars    *record;
-  const PetscScalar *
-    sums; /* of the product that the coming half (v.rp), update (s.t, t.t) or advance (s.t, t.t, rp.t, rp.s) follows, in the memory of the vectors: then it begins with what breakdown or stabilize does. NULL: that has run. Set by the caller, at any time */
+  PetscTCReduceWork  reduce;
+  TCBCGSScalars     *s;
+  PetscBool          tensor;
+  TCBCGSScalars     *records; /* [PETSCTC_RECORDS + 1] in the host's memory, where the steps can write; the last is where read() receives the scalars */
+  PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
+  PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
+  TCBCGSScalars     *record;
+  const PetscScalar *sums; /* of the product that the coming half (v.rp), update (s.t, t.t) or advance (s.t, t.t, rp.t, rp.s) follows, in the memory of the vectors, for breakdown or stabilize as its part. NULL: that has run. Set by the caller */
 } TCBCGSWork;
 
 typedef struct {
