@@ -220,6 +220,19 @@ static PETSC_UNUSED PetscErrorCode ABMatGrid(PetscInt m, PetscInt k, PetscReal w
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same with rows that sum to 0, and the constants for its null space */
+static PETSC_UNUSED PetscErrorCode ABMatSingularGrid(PetscInt m, PetscInt k, Mat *A)
+{
+  MatNullSpace constants;
+
+  PetscFunctionBeginUser;
+  PetscCall(ABMatGrid(m, k, 0.0, PETSC_TRUE, A));
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &constants));
+  PetscCall(MatSetNullSpace(*A, constants));
+  PetscCall(MatNullSpaceDestroy(&constants));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PETSC_UNUSED PetscErrorCode ABMatDiagonal(PetscInt n, const PetscScalar d[], Mat *A)
 {
   PetscFunctionBeginUser;

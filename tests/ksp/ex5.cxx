@@ -482,15 +482,11 @@ static PetscErrorCode Flops(KSPType stock, KSPType fused, Mat A, Vec b, PetscRea
 
 static PetscErrorCode FlopsWithNullSpace(Vec b)
 {
-  Mat          A;
-  MatNullSpace space;
+  Mat A;
 
   PetscFunctionBeginUser;
-  PetscCall(ABMatGrid(11, 12, 0.0, PETSC_TRUE, &A));
-  PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &space));
-  PetscCall(MatSetNullSpace(A, space));
+  PetscCall(ABMatSingularGrid(11, 12, &A));
   PetscCall(Flops(KSPCG, "tccg", A, b, 0.0, "flops with a null space"));
-  PetscCall(MatNullSpaceDestroy(&space));
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

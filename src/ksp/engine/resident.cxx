@@ -165,7 +165,7 @@ static PetscErrorCode KSPTCPipeline(KSPTC tc, PetscBool identity, PetscBool *is)
 
   PetscFunctionBegin;
   *is = PETSC_FALSE;
-  if (!state->may_pipeline || !state->kernel[tc->backend].create_pipelined || state->cannot_hold[identity] || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->may_pipeline || state->cannot_hold[identity] || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_TRUE));
   *is                              = state->can;
   state->cannot_pipeline[identity] = (PetscBool)!state->can;
@@ -235,7 +235,7 @@ static const char not_pipelined[] = "the solve is not resident, or the matrix is
 static PetscErrorCode KSPTCMayPipeline(KSP ksp, KSPTC tc, const KSPTCDiagonal *D, PetscBool *may)
 {
   PetscFunctionBegin;
-  *may = (PetscBool)(tc->variant >= KSPTC_VARIANT_PIPELINED && !D->projection);
+  *may = (PetscBool)(tc->resident.kernel[tc->backend].create_pipelined && tc->variant >= KSPTC_VARIANT_PIPELINED && !D->projection);
   if (*may && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, may));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
