@@ -8,6 +8,7 @@ static char help[] = "Measures products, set-up and solver iterations of MATAIJT
   -bench_ksp <bool>              solver iterations too (default false)\n\
   -bench_ksp_pcs <list>          with these preconditioners (default none)\n\
   -bench_ksp_iterations <n>      so many iterations (default 100)\n\
+  -bench_ksp_columns <n>         of so many systems by KSPMatSolve(); the time is that of an iteration and column (default 1: KSPSolve())\n\
   -bench_host <bool>             on a GPU, PETSc's aij on the host too (default false)\n\
   -bench_repeat <n>              batches of a measurement (default 10)\n\
   -bench_batch <n>               products of a batch (default 20)\n\
@@ -63,12 +64,14 @@ static PetscErrorCode ReadSettings(int argc, char **argv, Settings *s)
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-bench_ksp", &s->ksp, nullptr));
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-bench_host", &s->host, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_ksp_iterations", &s->iterations, nullptr));
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_ksp_columns", &s->columns, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_repeat", &s->batches, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_batch", &s->products, nullptr));
   PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-bench_limit", &s->limit, nullptr));
   PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-bench_copy_bytes", &s->copy_bytes, nullptr));
   PetscCheck(s->values == "own" || s->values == "random", PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-bench_values %s: own or random", s->values.c_str());
-  PetscCheck(s->batches > 0 && s->products > 0 && s->iterations > 0 && s->limit > 0.0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-bench_repeat, -bench_batch, -bench_ksp_iterations and -bench_limit must be positive");
+  PetscCheck(s->batches > 0 && s->products > 0 && s->iterations > 0 && s->columns > 0 && s->limit > 0.0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
+             "-bench_repeat, -bench_batch, -bench_ksp_iterations, -bench_ksp_columns and -bench_limit must be positive");
   if (s->host) variants += ",aij";
   s->matrices        = CsrExpandNames(ToList(matrices));
   s->variants        = ToList(variants);

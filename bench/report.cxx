@@ -378,7 +378,8 @@ PetscErrorCode ReportJSON(const Machine *machine, const Settings *settings, cons
     {"batches",    settings->batches   },
     {"products",   settings->products  },
     {"limit_s",    settings->limit     },
-    {"iterations", settings->iterations}
+    {"iterations", settings->iterations},
+    {"columns",    settings->columns   }
   };
   j["baseline"] = machine->gpu ? "best of cusparse-*" : "aij";
   j["failures"] = ReportFailures(results);

@@ -3,7 +3,7 @@
 #include <petsctc/private/petsctcdevice.h>
 #include <petsc/private/petscimpl.h>
 #if PetscDefined(HAVE_CUDA)
-  #include <cuda_runtime.h>
+  #include <petscdevice_cuda.h>
 #endif
 
 #if PetscDefined(HAVE_CUDA)
@@ -65,6 +65,22 @@ PetscErrorCode PetscTCDeviceUsable(MPI_Comm comm, PetscBool *usable)
 #endif
   PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_MIN, comm));
   *usable = mine ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Would so many bytes, which are wanted but not needed, leave most of the free device memory to others? */
+PetscErrorCode PetscTCDeviceHasRoom(PETSC_UNUSED PetscLogDouble bytes, PetscBool *room)
+{
+  PetscFunctionBegin;
+  *room = PETSC_TRUE;
+#if PetscDefined(HAVE_CUDA)
+  {
+    size_t free = 0, total = 0;
+
+    PetscCallCUDA(cudaMemGetInfo(&free, &total));
+    *room = (PetscBool)(4.0 * bytes <= (PetscLogDouble)free);
+  }
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

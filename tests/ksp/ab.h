@@ -37,6 +37,17 @@ typedef struct {
 
 static PETSC_UNUSED PetscInt ABFailures = 0;
 
+/* Flags of a solve that something of the user's looks on at between iterations: KSPCG multiplies before that with single reduction, and does it itself */
+static PETSC_UNUSED PetscErrorCode ABWatched(int *flags)
+{
+  PetscBool single;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-ksp_cg_single_reduction", &single));
+  *flags = single ? AB_PARENT : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The plugin is not linked: its function is found by name */
 static PETSC_UNUSED PetscErrorCode ABGetCounts(KSP ksp, PetscInt *fused, PetscInt *parent)
 {
@@ -230,6 +241,40 @@ static PETSC_UNUSED PetscErrorCode ABMatSingularGrid(PetscInt m, PetscInt k, Mat
   PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &constants));
   PetscCall(MatSetNullSpace(*A, constants));
   PetscCall(MatNullSpaceDestroy(&constants));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* m x k nodes of bs unknowns: a weighted graph, its edges between the same unknown of neighbours and, up to 60 times as heavy, between the unknowns of a node; plus `shift` on the diagonal
+   (0: rows sum to 0) and wind, through the nodes too */
+static PETSC_UNUSED PetscErrorCode ABMatBlocks(PetscInt m, PetscInt k, PetscInt bs, PetscReal shift, PetscReal wind, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(ABMatCreate(m * k * bs, 4 + bs, A));
+  PetscCall(MatSetBlockSize(*A, bs));
+  for (PetscInt row = 0; row < m * k * bs; row++) {
+    const PetscInt  node = row / bs, i = node % m, j = node / m;
+    const PetscInt  step[]  = {-1, 1, -m, m};
+    const PetscBool there[] = {(PetscBool)(i > 0), (PetscBool)(i < m - 1), (PetscBool)(j > 0), (PetscBool)(j < k - 1)};
+    PetscScalar     diag    = shift;
+
+    for (int s = 0; s < 4; s++) {
+      const PetscInt    col = row + step[s] * bs;
+      const PetscScalar c   = 1.0 + 0.2 * ((PetscMin(row, col) * 7 + PetscAbsInt(step[s])) % 5);
+
+      if (!there[s]) continue;
+      diag += c;
+      PetscCall(MatSetValue(*A, row, col, -c + wind * (s % 2 ? 1.0 : -1.0), INSERT_VALUES));
+    }
+    for (PetscInt col = node * bs; col < (node + 1) * bs; col++) {
+      const PetscScalar c = 1.0 + ((node * 11 + (row + col) * 5 + PetscAbsInt(row - col)) % 60);
+
+      if (col == row) continue;
+      diag += c;
+      PetscCall(MatSetValue(*A, row, col, -c + 4.0 * wind * (col > row ? 1.0 : -1.0), INSERT_VALUES));
+    }
+    PetscCall(MatSetValue(*A, row, row, diag, INSERT_VALUES));
+  }
+  PetscCall(ABMatAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

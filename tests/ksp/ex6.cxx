@@ -36,6 +36,47 @@ static PetscErrorCode Check(Mat A, Vec b, KSPType stock, KSPType fused)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Several right-hand sides: on several processes PETSc's loop over columns */
+static PetscErrorCode CheckColumns(Mat A)
+{
+  const KSPType types[] = {KSPCG, "tccg"};
+  PetscReal     norm[2];
+  PetscInt      total[2], m;
+  PetscMPIInt   size;
+  VecType       type;
+  Mat           B, X;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatGetLocalSize(A, &m, NULL));
+  PetscCall(MatGetVecType(A, &type));
+  PetscCall(MatCreateDenseFromVecType(PETSC_COMM_WORLD, type, m, PETSC_DECIDE, PETSC_DETERMINE, 9, -1, NULL, &B));
+  PetscCall(MatSetRandom(B, NULL));
+  PetscCall(MatDuplicate(B, MAT_COPY_VALUES, &X));
+  for (int k = 0; k < 2; k++) {
+    KSP ksp;
+    PC  pc;
+
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCJACOBI));
+    PetscCall(KSPSetType(ksp, types[k]));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_matsolve", "true"));
+    PetscCall(KSPSetFromOptions(ksp));
+    PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_matsolve"));
+    PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
+    PetscCall(KSPMatSolve(ksp, B, X));
+    PetscCall(MatNorm(X, NORM_FROBENIUS, &norm[k]));
+    PetscCall(KSPGetTotalIterations(ksp, &total[k]));
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&B));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "several columns: %s\n", total[0] == total[1] && total[0] > 27 && ABNear(norm[0], norm[1], size > 1 ? 0.0 : Tolerance(1e-8), 0.0) ? "PASS" : "FAIL"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   const PetscInt n = 60;
@@ -60,6 +101,7 @@ int main(int argc, char **argv)
   PetscCall(VecSet(b, 1.0));
   PetscCall(Check(A, b, KSPCG, "tccg"));
   PetscCall(Check(A, b, KSPBCGS, "tcbcgs"));
+  PetscCall(CheckColumns(A));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&b));
   PetscCall(PetscFinalize());

@@ -52,6 +52,24 @@ static PetscErrorCode SolveAndRecord(KSP ksp, Vec b, Solve *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* With -ksp_tccg_directions the solution follows so many iterations together where recurrences are KSPCG's */
+static PetscErrorCode Follows(KSP ksp, KSPType type)
+{
+  PetscInt  directions = 1;
+  PetscBool single;
+  char      buffer[4000], variant[16] = "", says[64], *found;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-ksp_tccg_directions", &directions, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-ksp_tccg_variant", variant, sizeof(variant), NULL));
+  PetscCall(PetscStrcmp(variant, "single", &single));
+  PetscCall(PetscSNPrintf(says, sizeof(says), "the solution follows %" PetscInt_FMT " iterations together\n", directions));
+  PetscCall(ViewText((PetscObject)ksp, PETSC_VIEWER_DEFAULT, "ex7.txt", buffer, sizeof(buffer)));
+  PetscCall(PetscStrstr(buffer, says, &found));
+  if (!found == (directions > 1 && !strcmp(type, "tccg") && !single)) ABFailures++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* says: what the view must contain after the solve */
 static PetscErrorCode Run(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType norm, const char says[], Solve *s)
 {
@@ -72,6 +90,7 @@ static PetscErrorCode Run(KSPType type, Mat A, Vec b, PCType pctype, KSPNormType
   PetscCall(SolveAndRecord(ksp, b, s));
   PetscCall(Views(ksp, says, &found));
   if (!found) ABFailures++;
+  if (!strncmp(says, "iterations begun ahead", 22)) PetscCall(Follows(ksp, type));
   PetscCall(KSPDestroy(&ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -583,13 +602,39 @@ static PetscErrorCode Projected(Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PCPBJACOBI as part of the steps */
+static PetscErrorCode Blocks(void)
+{
+  Mat A;
+  Vec b;
+
+  PetscFunctionBeginUser;
+  for (PetscReal wind : {0.0, 0.3}) {
+    const char *const type = wind == 0.0 ? "tccg" : "tcbcgs";
+
+    PetscCall(ABMatBlocks(15, 13, 3, 0.5, wind, &A));
+    PetscCall(MatCreateVecs(A, NULL, &b));
+    PetscCall(ABVecFill(b, 1));
+    PetscCall(SameBits(type, A, b, PCPBJACOBI, KSP_NORM_PRECONDITIONED, "the preconditioner is part of the steps", ", blocks of 3"));
+    if (wind == 0.0) PetscCall(SameBits(type, A, b, PCPBJACOBI, KSP_NORM_NATURAL, "the preconditioner is part of the steps", ", blocks of 3"));
+    PetscCall(VecDestroy(&b));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Recurrences with a reduction less: PCSOR is none that is part of the steps */
-static PetscErrorCode Single(Mat A, Vec b)
+static PetscErrorCode Single(Mat A, Mat N, Vec b)
 {
   PetscFunctionBeginUser;
+  PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", "single"));
+  for (PCType pctype : {PCNONE, PCJACOBI, PCSOR}) {
+    for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_NONE}) PetscCall(SameBits("tccg", A, b, pctype, norm, "recurrences with a reduction less", ", single"));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
   PetscCall(PetscOptionsSetValue(NULL, "-ksp_tcbcgs_variant", "single"));
   for (PCType pctype : {PCNONE, PCJACOBI, PCSOR}) {
-    for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_NONE}) PetscCall(SameBits("tcbcgs", A, b, pctype, norm, "recurrences with a reduction less", ", single"));
+    for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_NONE}) PetscCall(SameBits("tcbcgs", N, b, pctype, norm, "recurrences with a reduction less", ", single"));
   }
   PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -613,7 +658,8 @@ int main(int argc, char **argv)
   PetscCall(ProductSums("tccg", A, b));
   PetscCall(ProductSums("tcbcgs", N, b));
   PetscCall(Projected(b));
-  PetscCall(Single(N, b));
+  PetscCall(Blocks());
+  PetscCall(Single(A, N, b));
   PetscCall(Decisions("tccg", A));
   PetscCall(Decisions("tcbcgs", N));
   PetscCall(ABFinish());
@@ -627,7 +673,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_resident false -ksp_tcbcgs_resident false
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_resident false -ksp_tcbcgs_resident false -ksp_tccg_directions {{1 4}}
       output_file: output/ex7.out
       test:
          suffix: host

@@ -9,11 +9,13 @@ typedef struct {
   const char *variant;        /* of its recurrences */
 } Method;
 
-static const Method cg            = {KSPCG, "tccg", "-ksp_tccg_resident", "true", "classic"};
-static const Method cg_pipelined  = {KSPCG, "tccg", "-ksp_tccg_resident", "form", "pipelined"};
-static const Method cg_streamed   = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "auto"}; /* which is classic when the layout is read */
-static const Method bcgs          = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "true", NULL};
-static const Method bcgs_streamed = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "layout", NULL};
+static const Method cg                 = {KSPCG, "tccg", "-ksp_tccg_resident", "true", "classic"};
+static const Method cg_single          = {KSPCG, "tccg", "-ksp_tccg_resident", "form", "single"};
+static const Method cg_pipelined       = {KSPCG, "tccg", "-ksp_tccg_resident", "form", "pipelined"};
+static const Method cg_streamed        = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "classic"};
+static const Method cg_streamed_single = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "auto"};
+static const Method bcgs               = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "true", NULL};
+static const Method bcgs_streamed      = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "layout", NULL};
 
 static bool IsCG(const Method *method)
 {
@@ -26,6 +28,12 @@ static const char *const held = "resident, 64 iterations in a call\n", *const pi
 static bool IsPipelined(const Method *method)
 {
   return method->variant && !strcmp(method->variant, "pipelined");
+}
+
+/* With one reduction: auto takes that too where the layout is read */
+static bool IsSingle(const Method *method)
+{
+  return method->variant && (!strcmp(method->variant, "single") || !strcmp(method->variant, "auto"));
 }
 
 static const char *SaysOf(const Method *method)
@@ -116,7 +124,7 @@ static PetscErrorCode Alike(const ABRun *theirs, const ABRun *ours, PetscBool *a
 static PetscErrorCode Ends(const Method *method, Mat A, Vec b, PCType pctype, PCSide side, KSPNormType norm)
 {
   const PetscInt max_its[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 1000};
-  PetscBool      ok        = PETSC_TRUE, alike, resident;
+  PetscBool      ok        = PETSC_TRUE, alike, resident, single;
   char           what[128];
 
   PetscFunctionBeginUser;
@@ -133,7 +141,8 @@ static PetscErrorCode Ends(const Method *method, Mat A, Vec b, PCType pctype, PC
       PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, max_it));
       PetscCall(Solve(ksp, b, &run[k]));
       PetscCall(Views(ksp, SaysOf(method), &resident));
-      if (resident != (k ? PETSC_TRUE : PETSC_FALSE)) ok = PETSC_FALSE;
+      PetscCall(Views(ksp, "recurrences with a reduction less", &single));
+      if (resident != (k ? PETSC_TRUE : PETSC_FALSE) || single != (PetscBool)(k && IsSingle(method))) ok = PETSC_FALSE;
       PetscCall(KSPDestroy(&ksp));
     }
     PetscCall(Alike(&run[0], &run[1], &alike));
@@ -187,6 +196,37 @@ static PetscErrorCode Changes(const Method *method, Mat A, Vec b)
   PetscCall(MatDestroy(&M));
   PetscCall(MatDestroy(&N));
   PetscCall(VecDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Solves by steps, which take their sums from products, and resident ones of the same object by turns: each is that of an object of its own */
+static PetscErrorCode Turns(const Method *method, Mat A, Vec b)
+{
+  PetscBool ok = PETSC_TRUE, same;
+  KSP       one;
+
+  PetscFunctionBeginUser;
+  PetscCall(Create(method, method->value, A, PCNONE, &one));
+  for (int k = 0; k < 4; k++) {
+    const char *const resident = k % 2 ? method->value : "false";
+    KSP               fresh;
+    ABRun             run[2];
+
+    PetscCall(PetscOptionsSetValue(NULL, method->option, resident));
+    if (method->variant) PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", method->variant));
+    PetscCall(KSPSetFromOptions(one));
+    PetscCall(PetscOptionsClearValue(NULL, method->option));
+    PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
+    PetscCall(Create(method, resident, A, PCNONE, &fresh));
+    PetscCall(Solve(one, b, &run[0]));
+    PetscCall(Solve(fresh, b, &run[1]));
+    PetscCall(VecEqual(run[0].x, run[1].x, &same));
+    ok = (PetscBool)(ok && same && run[0].its == run[1].its && run[0].reason == run[1].reason && run[0].reason > 0);
+    for (ABRun &r : run) PetscCall(VecDestroy(&r.x));
+    PetscCall(KSPDestroy(&fresh));
+  }
+  PetscCall(Say("resident and not by turns", ok));
+  PetscCall(KSPDestroy(&one));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,7 +313,7 @@ static PetscErrorCode FollowsTheProduct(const Method *method, Mat A, Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype, PetscErrorCode (*tune)(KSP), const char why[])
+static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype, PetscErrorCode (*tune)(KSP), const char why[], bool fused = true)
 {
   char      says[128];
   ABRun     run;
@@ -284,7 +324,7 @@ static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype,
   PetscCall(Create(method, method->value, A, pctype, &ksp));
   if (tune) PetscCall((*tune)(ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(PetscSNPrintf(says, sizeof(says), "not resident (last: %s)", why));
+  PetscCall(PetscSNPrintf(says, sizeof(says), "%s (last: %s)", fused ? "not resident" : "PETSc's path 1", why));
   PetscCall(Views(ksp, says, &found));
   PetscCall(Say(why, (PetscBool)(found && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
@@ -391,7 +431,7 @@ static PetscErrorCode Decides(const Method *method, Mat A, Vec b)
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(Create(method, "decide", A, PCJACOBI, &ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, method->variant && strcmp(method->variant, "classic") ? pipelined : held, &resident)); /* auto: on the chip */
+  PetscCall(Views(ksp, IsPipelined(method) || (method->variant && !strcmp(method->variant, "auto")) ? pipelined : held, &resident)); /* on the chip, whatever was asked for */
   PetscCall(Say("left open", (PetscBool)(resident == cuda && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
@@ -415,10 +455,11 @@ static PetscErrorCode All(const Method *method, PetscReal wind)
     PetscCall(Ends(method, A, b, pctype, IsCG(method) ? PC_LEFT : PC_RIGHT, KSP_NORM_UNPRECONDITIONED));
   }
   PetscCall(Changes(method, A, b));
+  PetscCall(Turns(method, A, b));
   PetscCall(Decides(method, A, b));
   PetscCall(Refuses(method, A, b, PCSOR, NULL, "the preconditioner is neither none nor jacobi"));
-  PetscCall(Refuses(method, A, b, PCNONE, TuneMonitor, "a monitor may look at the solution"));
-  PetscCall(Refuses(method, A, b, PCNONE, TuneTest, "the convergence test is the user's"));
+  PetscCall(Refuses(method, A, b, PCNONE, TuneMonitor, method == &cg_single ? "single reduction is watched" : "a monitor may look at the solution", method != &cg_single));
+  PetscCall(Refuses(method, A, b, PCNONE, TuneTest, method == &cg_single ? "single reduction is watched" : "the convergence test is the user's", method != &cg_single));
   PetscCall(Refuses(method, A, b, PCJACOBI, TuneCheck, "products are not those of a layout of MATAIJTC"));
   PetscCall(Refuses(method, A, b, PCNONE, TuneProduct, "products are not those of a layout of MATAIJTC"));
   PetscCall(FollowsTheProduct(method, A, b));
@@ -428,7 +469,7 @@ static PetscErrorCode All(const Method *method, PetscReal wind)
   PetscCall(ABMatSingularGrid(73, 71, &N));
   PetscCall(MatGetNullSpace(N, &constant));
   PetscCall(MatNullSpaceRemove(constant, b));
-  if (IsCG(method)) PetscCall(Projects(method, N, b));
+  if (IsCG(method) && method != &cg_single) PetscCall(Projects(method, N, b));
   else PetscCall(Refuses(method, N, b, PCJACOBI, NULL, "the matrix has a null space"));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&N));
@@ -441,8 +482,10 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(All(&cg, 0.0));
+  PetscCall(All(&cg_single, 0.0));
   PetscCall(All(&cg_pipelined, 0.0));
   PetscCall(All(&cg_streamed, 0.0));
+  PetscCall(All(&cg_streamed_single, 0.0));
   PetscCall(All(&bcgs, 0.4)); /* without wind rounding decides about some ten of its iterations */
   PetscCall(All(&bcgs_streamed, 0.4));
   PetscCall(ABFinish());

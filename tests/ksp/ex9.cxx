@@ -641,31 +641,33 @@ int main(int argc, char **argv)
       output_file: output/ex9.out
       test:
          suffix: host
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}}
+      output_file: output/ex9_uncounted.out
       test:
          suffix: ahead
-         args: -ksp_tccg_ahead 3 -ksp_tcbcgs_ahead 3 -counts false
-         filter_output: grep -v counts
+         args: -ksp_tccg_ahead 3 -ksp_tccg_directions {{1 4}} -ksp_tcbcgs_ahead 3 -counts false
       test:
          suffix: resident
          args: -ksp_tccg_resident true -ksp_tcbcgs_resident true -counts false
-         filter_output: grep -v counts
       test:
          suffix: pipelined
          args: -ksp_tccg_resident form -ksp_tccg_variant pipelined -ksp_tcbcgs_resident true -counts false
-         filter_output: grep -v counts
       test:
          suffix: single
          args: -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -ksp_tcbcgs_ahead {{0 3}} -counts false
-         filter_output: grep -v counts
       test:
          suffix: cuda
          requires: cuda
          args: -mat_vec_type cuda -ksp_tccg_resident {{false true}} -ksp_tcbcgs_resident {{false true}} -counts false
-         filter_output: grep -v counts
+      test:
+         suffix: cuda_single
+         requires: cuda
+         args: -mat_vec_type cuda -ksp_tccg_resident true -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -counts false
       test:
          suffix: cuda_pipelined
          requires: cuda
          args: -mat_vec_type cuda -ksp_tccg_resident form -ksp_tccg_variant pipelined -ksp_tcbcgs_resident true -counts false
-         filter_output: grep -v counts
 
 TEST*/

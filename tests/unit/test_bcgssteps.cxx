@@ -359,6 +359,44 @@ TEST_P(BCGSSteps, Scaled)
   }
 }
 
+/* v = D u, breakdown; t = D u, stabilize, for advance too: the same numbers, to the bits of vectors; on the host of sums too. Aligned or not */
+TEST_P(BCGSSteps, Blocked)
+{
+  for (const auto &size : blockedSizes) {
+    const PetscInt n = size.first;
+    if (!n) continue; /* sums of nothing stop */
+    const Values u = randomValues(n, 1), q = randomValues(n, 3), h = randomValues(n, 4);
+    for (int which = 0; which < 6; which++) {
+      const int     offset = which / 3, what = which % 3;
+      const Blocks  blocks(cuda, n, size.second, offset);
+      const Values  product = blocks.times(u);
+      Vector        du(cuda, u, offset), dq(cuda, q, offset), dh(cuda, h), expected(cuda, product), z(cuda, Values(n, NaN), offset);
+      PetscScalar  *rp = what == 2 ? (PetscScalar *)dh : nullptr;
+      TCBCGSScalars s, plain;
+
+      set(marked());
+      CALL(what ? steps->stabilize_blocks(n, blocks, du, dq, rp, z, &work, nullptr) : steps->breakdown_blocks(n, blocks, du, dq, z, &work, nullptr));
+      s = get();
+      set(marked());
+      CALL(what ? steps->stabilize(n, expected, dq, rp, &work, nullptr) : steps->breakdown(n, expected, dq, &work, nullptr));
+      plain = get();
+      if (!cuda) { EXPECT_TRUE(sameScalars(plain, s)) << n << " in blocks of " << size.second << ", case " << which; }
+      expectDot(product, q, what ? s.ts : s.d1, "z.q");
+      if (what) expectDot(product, product, s.tt, "z.z");
+      if (what == 2) {
+        expectDot(product, h, s.tr, "z.h");
+        expectDot(q, h, s.sr, "q.h");
+      }
+      if (what) EXPECT_EQ(s.ts / s.tt, s.omega);
+      else EXPECT_EQ(marked().rho / s.d1, s.alpha);
+      EXPECT_EQ(plain.stop, s.stop);
+      EXPECT_TRUE(sameBits(product, z.get())) << n << " in blocks of " << size.second << ", case " << which;
+      EXPECT_TRUE(sameBits(u, du.get()) && sameBits(q, dq.get()) && sameBits(h, dh.get()));
+      blocks.expectUnchanged();
+    }
+  }
+}
+
 /* Half, update and advance that find their sums done by the product are breakdown and half, stabilize and update or advance: all bits, stops too */
 TEST_P(BCGSSteps, AfterAProductWithSums)
 {
@@ -400,7 +438,8 @@ TEST_P(BCGSSteps, FrozenOnceStopped)
   for (PetscInt n : {(PetscInt)0, (PetscInt)5, (PetscInt)4099}) {
     std::vector<Values> v;
     for (unsigned k = 0; k < 7; ++k) v.push_back(randomValues(n, k));
-    Vector r(cuda, v[0]), rp(cuda, v[1]), p(cuda, v[2]), q(cuda, v[3]), s(cuda, v[4]), t(cuda, v[5]), x(cuda, v[6]);
+    Vector       r(cuda, v[0]), rp(cuda, v[1]), p(cuda, v[2]), q(cuda, v[3]), s(cuda, v[4]), t(cuda, v[5]), x(cuda, v[6]);
+    const Blocks blocks(cuda, n, n % 5 ? 1 : 5);
 
     for (int stop : {PETSCTC_STOP_D1_NAN, PETSCTC_STOP_D1_ZERO, PETSCTC_STOP_D2_ZERO, PETSCTC_STOP_RHO_ZERO, PETSCTC_STOP_TEST}) {
       TCBCGSScalars frozen = marked();
@@ -419,6 +458,9 @@ TEST_P(BCGSSteps, FrozenOnceStopped)
         [&] { return steps->stabilize_scaled(n, r, x, s, rp, t, &work, nullptr); },
         [&] { return steps->breakdown_scaled(n, r, x, rp, q, &work, nullptr); },
         [&] { return steps->stabilize_scaled(n, r, x, s, nullptr, t, &work, nullptr); },
+        [&] { return steps->breakdown_blocks(n, blocks, r, rp, q, &work, nullptr); },
+        [&] { return steps->stabilize_blocks(n, blocks, r, s, rp, t, &work, nullptr); },
+        [&] { return steps->stabilize_blocks(n, blocks, r, s, nullptr, t, &work, nullptr); },
       };
       for (size_t k = 0; k < all.size(); ++k) {
         CALL(all[k]());

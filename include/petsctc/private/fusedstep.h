@@ -10,6 +10,13 @@
      end(Scalars &s, const sum[])       the rest of the scalars, from the complete sums; run once
      descends                           last elements first, on a GPU
 
+   A step whose pass has a product with blocks on the diagonal (PetscTCBlocks) derives from PetscTCBlockStep<Scalars, inputs, outputs, sums, withs> and has instead of element() two halves. Between them the
+   elements of each block come together:
+
+     first(s, in[], out[])              one element: out[] from in[], and returns that of y, which the blocks multiply
+     second(s, y, z, with[], sum[])     one element of z, the product: sum[] added to; returns what is stored in z[]. with[]: further vectors, which no output is
+     z[]                                where the product goes; may be one of in[]
+
    Scalars have a field `stop`: a step that finds it set leaves everything as it is, and a step whose begin() sets it leaves the vectors. A step with
    reads_scalars false runs whatever the scalars hold, one with heeds_stop false though they have stopped.
 */
@@ -33,6 +40,7 @@ struct PetscTCStep {
   static constexpr bool reads_scalars = true;
   static constexpr bool heeds_stop    = true;
   static constexpr bool descends      = false;
+  static constexpr bool blocked       = false;
   /* Sizes of arrays: one of no elements is not C++ */
   static constexpr int in_size  = Inputs > 0 ? Inputs : 1;
   static constexpr int out_size = Outputs > 0 ? Outputs : 1;
@@ -49,9 +57,31 @@ struct PetscTCStep {
   PETSCTC_HOST_DEVICE void end(Scalars &, const PetscScalar[]) const { }
 };
 
+template <class S, int Inputs, int Outputs, int Sums, int Withs>
+struct PetscTCBlockStep : PetscTCStep<S, Inputs, Outputs, Sums> {
+  static constexpr bool blocked   = true;
+  static constexpr int  withs     = Withs;
+  static constexpr int  with_size = Withs > 0 ? Withs : 1;
+
+  const PetscScalar *with[with_size];
+  PetscScalar       *z;
+  PetscTCBlocks      blocks;
+};
+
+/* The block that a row is in */
+struct PetscTCBlock {
+  PetscInt first, size; /* rows */
+};
+
+PETSCTC_HOST_DEVICE PetscTCBlock PetscTCBlockOf(const PetscTCBlocks &blocks, PetscInt row)
+{
+  if (blocks.rows) return {row - blocks.rows[row] % 16, blocks.rows[row] / 16 + 1};
+  return {row - row % blocks.size, blocks.size};
+}
+
 /* sum <- sum + x y. Fused on the GPU by name, not at the compiler's choice: then a sum has the same bits whatever else its step does */
-template <class T>
-PETSCTC_HOST_DEVICE void PetscTCAddProduct(T &sum, const T &x, const T &y)
+template <class T, class X>
+PETSCTC_HOST_DEVICE void PetscTCAddProduct(T &sum, const X &x, const T &y)
 {
 #if defined(__CUDA_ARCH__)
   sum = fma(x, y, sum);

@@ -18,14 +18,6 @@ typedef enum {
 
 typedef struct _n_KSPTC *KSPTC;
 
-/* What a method's resident solver is on a backend */
-typedef struct {
-  PetscErrorCode (*chip)(KSPTCChip *);
-  PetscErrorCode (*create)(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can);
-  PetscErrorCode (*create_streamed)(const AIJTCLayout *, KSPTCResidentWork *, PetscBool *can);
-  PetscErrorCode (*create_pipelined)(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can); /* NULL: the method has no such recurrences */
-} KSPTCResidentKernel;
-
 typedef enum {
   KSPTC_RESIDENT_FALSE,
   KSPTC_RESIDENT_TRUE,
@@ -37,16 +29,25 @@ typedef enum {
 /* Recurrences of a method */
 typedef enum {
   KSPTC_VARIANT_CLASSIC,
-  KSPTC_VARIANT_SINGLE,    /* fewer reductions. CG: one, PETSc's code; BiCGSTAB: two */
+  KSPTC_VARIANT_SINGLE,    /* fewer reductions. CG: one; BiCGSTAB: two */
   KSPTC_VARIANT_PIPELINED, /* where the matrix is on the chip */
   KSPTC_VARIANT_AUTO       /* the one that is fastest */
 } KSPTCVariant;
+
+/* What a method's resident solver is on a backend */
+typedef struct {
+  PetscErrorCode (*chip)(KSPTCChip *);
+  PetscErrorCode (*create[KSPTC_VARIANT_AUTO])(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can); /* for the form, NULL: the classic one's kernels have these recurrences too, or the method has none */
+  PetscErrorCode (*create_streamed)(const AIJTCLayout *, KSPTCResidentWork *, PetscBool *can);                            /* of all recurrences */
+} KSPTCResidentKernel;
 
 /* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it or for a layout */
 typedef struct {
   const KSPTCResidentKernel *kernel;       /* [KSPTC_BACKENDS] */
   KSPTCVectors               vectors;      /* of a block, at least */
-  PetscBool                  may_pipeline; /* of the solve under way */
+  KSPTCVariant               wanted;       /* of the solve under way: set by a method that has more than one create */
+  KSPTCVariant               variant;      /* the same, resident: its recurrences */
+  PetscBool                  may_pipeline; /* the same */
   PetscBool                  may_stream;   /* of its method: may the matrix be read from its layout? */
   KSPTCResidentChoice        choice;       /* option */
   PetscBool                  is;           /* of the solve under way, from its first iteration on */
@@ -62,11 +63,10 @@ typedef struct {
   PetscBool                  made;   /* the work has been made, for .. */
   PetscBool                  scaled;
   PetscInt                   streamed[2]; /* .. slices of a layout, and rows of a lane, or 0 */
+  KSPTCVariant               made_for;    /* .. the form, with these recurrences */
   PetscBool                  can;
-  PetscBool                  pipelined;          /* .. the form, with pipelined recurrences */
-  PetscBool                  cannot_hold[2];     /* there was no work for the form, with a preconditioner or without: not to be tried again beside a layout */
-  PetscBool                  cannot_pipeline[2]; /* likewise */
-  KSPTCResidentWork          work;               /* nothing unless the device can */
+  PetscBool                  cannot_hold[KSPTC_VARIANT_AUTO][2]; /* there was no work for the form, with a preconditioner or without: not to be tried again beside a layout */
+  KSPTCResidentWork          work;                               /* nothing unless the device can */
 } KSPTCResident;
 
 /* The first member of what a method carries */
@@ -81,6 +81,9 @@ struct _n_KSPTC {
   PetscErrorCode (*solve)(KSP, KSPTC);
   /* tc->variant has been set. NULL: the solve sees to it */
   PetscErrorCode (*choose)(KSP, KSPTC);
+  /* options of its own, and what the view says besides, NULL: none */
+  PetscErrorCode (*options)(KSP, KSPTC, PetscOptionItems);
+  PetscErrorCode (*view)(KSPTC, PetscViewer);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
 
@@ -94,6 +97,7 @@ struct _n_KSPTC {
   PetscBool    last_pc_in_steps;       /* of the last fused solve */
   PetscBool    last_sums;              /* the same: did a product bring its dot products? */
   PetscBool    last_single;            /* the same: had it fewer reductions? */
+  PetscInt     last_directions;        /* the same: its solution followed so many iterations together, if more than one */
   const char  *last_why;               /* why the last solve that was not fused was not */
   const char  *last_why_not_ahead;     /* why the last fused solve began no iteration ahead, NULL if it did */
   PetscBool    last_pipelined;         /* was the last fused solve? */
@@ -120,7 +124,21 @@ typedef enum {
   KSPTC_PROJECTION_OTHER
 } KSPTCProjection;
 
-/* A preconditioner that is part of the steps: its diagonal, NULL if it is none, and of what it was that when the solve began */
+/* What the inverses of blocks depend on; of size 0: of nothing */
+typedef struct {
+  PetscObjectId    pc, P;
+  PetscObjectState state, made_for; /* of P, and of P when the preconditioner was set up */
+  PetscInt         bs, nblocks;     /* nblocks: of several sizes, else 0 */
+  PetscBool        transposed;
+} KSPTCBlocksKey;
+
+/* What says how large the blocks of a preconditioner are: one size, of PCPBJACOBI, or those of the matrix, of PCVPBJACOBI; nothing for others */
+typedef struct {
+  PetscInt        size, nblocks;
+  const PetscInt *sizes;
+} KSPTCBlocksShape;
+
+/* A preconditioner that is part of the steps: its diagonal, or the columns of its blocks, NULL if it is neither, and of what it was that when the solve began */
 typedef struct {
   PetscBool        projects; /* may a projection be part of the steps? Of the method */
   KSPTCProjection  projection;
@@ -130,12 +148,37 @@ typedef struct {
   PetscObjectState state;
   PetscBool        jacobi; /* or none, which is a diagonal of ones where there is a projection */
   PCJacobiType     type;
+  KSPTCBlocksShape shape;
+  PetscInt         bs;     /* rows of the largest block, 1 if steps cannot apply them */
+  PetscBool        varied; /* are there smaller ones? */
+  KSPTCBlocksKey   key;    /* of the blocks in d, or of the preconditioner that was not these blocks .. */
+  PetscInt        *sizes;  /* .. of these sizes, if they vary .. */
+  PetscBool        blocks; /* .. or was it? */
 } KSPTCDiagonal;
+
+/* From one column of blocks to the next: pairs of elements of each lie on 16 bytes */
+static inline PetscCount KSPTCBlockStride(PetscInt n)
+{
+  return (PetscCount)n + n % 2;
+}
+
+/* For steps. d: the array of D->d */
+static inline PetscTCBlocks KSPTCBlocksOf(const KSPTCDiagonal *D, PetscInt n, const PetscScalar d[])
+{
+  return {D->bs, (PetscInt)KSPTCBlockStride(n), d, D->varied ? (const unsigned char *)(d + D->bs * KSPTCBlockStride(n)) : NULL};
+}
+
+/* Flops of a row, as PETSc counts them on the host: none of PCVPBJACOBI */
+static inline PetscLogDouble KSPTCDiagonalFlops(const KSPTCDiagonal *D)
+{
+  return D->jacobi ? 1.0 : (D->shape.size > 1 ? 2.0 * D->shape.size - 1.0 : 0.0);
+}
 
 /* attach.cxx */
 PETSC_INTERN PetscErrorCode KSPTCAttach(KSP, KSPType, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCGet(KSP, KSPTC *);
 PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCCountFused(KSPTC);
 
 /* legal.cxx */
 PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
@@ -146,8 +189,15 @@ PETSC_INTERN PetscErrorCode KSPTCIdentityKeep(KSP, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalMark(KSP, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalTake(KSP, Vec, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalKeep(KSP, KSPTCDiagonal *);
+PETSC_INTERN PetscErrorCode KSPTCDiagonalRelease(KSPTCDiagonal *);
+
+/* blocks.cxx */
+PETSC_INTERN PetscErrorCode KSPTCBlocksMark(KSP, KSPTCDiagonal *);
+PETSC_INTERN PetscErrorCode KSPTCBlocksStand(KSP, const KSPTCDiagonal *, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCBlocksTake(KSP, Vec, KSPTCDiagonal *);
 
 /* ahead.cxx */
+PETSC_INTERN PetscErrorCode KSPTCWatched(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCReplayLegal(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);

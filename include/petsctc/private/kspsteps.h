@@ -32,7 +32,12 @@ typedef enum {
 enum {
   PETSCTC_MAX_AHEAD = 16, /* iterations begun behind the one that the host looks at next */
   PETSCTC_MAX_CALL  = 64, /* iterations of one call of a kernel that does several; the next such call may be under way too. More than PETSCTC_MAX_AHEAD */
-  PETSCTC_RECORDS   = 2 * PETSCTC_MAX_CALL
+  PETSCTC_RECORDS   = 2 * PETSCTC_MAX_CALL,
+  PETSCTC_LATE      = 4 /* CG: updates that x may follow together */
+};
+
+enum {
+  PETSCTC_MAX_BLOCK = 16 /* rows */
 };
 
 /* Which sum the norm is the root of */
@@ -49,15 +54,25 @@ typedef struct {
   PetscReal   above, below;
 } PetscTCTest;
 
+/* Square blocks on the diagonal, of a preconditioner that steps apply in their pass. Lanes read consecutive addresses: column k of all blocks is a vector, d[k * stride + row] */
+typedef struct {
+  PetscInt             size;   /* rows of a block, at most PETSCTC_MAX_BLOCK; n is a multiple of it, unless there are .. */
+  PetscInt             stride; /* at least n; even, lest pairs of elements are read one by one */
+  const PetscScalar   *d;
+  const unsigned char *rows; /* .. blocks of several sizes, up to this one: [n], of each row its number in its block and 16 times the block's rows less one; columns that a block does not have are anything. NULL: all of the same size */
+} PetscTCBlocks;
+
 /* ---- CG. All fields are doubles, so that one copy brings them to the host */
 typedef struct {
-  PetscReal beta, betaold; /* z.r of this and of the previous iteration */
-  PetscReal dpi, dpiold;   /* p.Ap likewise */
-  PetscReal a, b;          /* beta/dpi, beta/betaold */
-  PetscReal rr, zz;        /* r.r, z.z */
-  PetscReal mean, shift;   /* with a projection: what z lacks of d r in every element; what it has too much still, and the next direction takes off. Else 0 */
-  PetscReal late;          /* 1: x lacks a p, which the last update has left to the next direction, or to settle; else 0 */
-  PetscReal stop;          /* a PetscTCStop */
+  PetscReal beta, betaold;      /* z.r of this and of the previous iteration */
+  PetscReal dpi, dpiold;        /* p.Ap likewise */
+  PetscReal a, b;               /* beta/dpi, beta/betaold */
+  PetscReal rr, zz;             /* r.r, z.z */
+  PetscReal mean, shift;        /* with a projection: what z lacks of d r in every element; what it has too much still, and the next direction takes off. Else 0 */
+  PetscReal zs;                 /* z.A z, where A p is carried */
+  PetscReal late;               /* so many updates have left x to a later direction, or to settle */
+  PetscReal past[PETSCTC_LATE]; /* their a, the earliest first */
+  PetscReal stop;               /* a PetscTCStop */
 } TCCGScalars;
 
 typedef struct {
@@ -68,7 +83,7 @@ typedef struct {
   PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
   PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
   TCCGScalars       *record;
-  const PetscScalar *sums;     /* p.w of the product that the coming update follows, in the memory of the vectors: then the update begins with what curvature does. NULL: curvature has run. Set by the caller, at any time */
+  const PetscScalar *sums;     /* p.w, or z.s, of the product that the coming update, or advance, follows, in the memory of the vectors: then that begins with what curvature, or slope, does. NULL: that has run. Set by the caller, at any time */
   PetscBool          first;    /* for that, as curvature's */
   PetscBool          constant; /* update_scaled: the preconditioner ends with the projection against a constant null space. Set by the caller, at any time */
 } TCCGWork;
@@ -84,18 +99,28 @@ typedef struct {
   /* betaold <- beta; beta <- z.r; zz <- z.z; shift <- 0. z may be r. Does nothing once stopped */
   PetscErrorCode (*project)(PetscInt n, const PetscScalar z[], const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
   /* b <- first ? 0 : beta/betaold; p <- z - shift + b p (first: p <- z - shift, p's old content is not read). Before that: stop <- BETA_NAN, BETA_ZERO, or (not first) BETA_SIGN if beta*betaold < 0, in this order.
-     x: not first, and the update before had none: x <- x + a p with the old p; late <- 0. NULL: there is nothing to be made up for */
-  PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
+     old: not first, the p of so many iterations before, the last one last, which may be p.
+     x: not first, and as many updates before had none, one or PETSCTC_LATE: x <- x + past[0] old[0] + ..; late <- 0. NULL: that is not yet to be made up for, and there is one old p */
+  PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscInt many, const PetscScalar *const old[], PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
   /* dpiold <- dpi; dpi <- p.w; stop <- DPI_NAN, or DPI_SIGN if dpi == 0 or (not first) sign(dpi) sign(dpiold) < 0; else a <- beta/dpi */
   PetscErrorCode (*curvature)(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream);
-  /* (What curvature does if work->sums is set.) x <- x + a p, or late <- 1 where x is NULL; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
+  /* (What curvature does if work->sums is set.) x <- x + a p, or past[late] <- a, late <- late + 1 where x is NULL; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
   PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
   /* The two of an iteration with a diagonal preconditioner: (curvature and x likewise) x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w.
      work->constant: z <- d r - mean; shift <- the mean of that, and mean <- mean + shift, which is then the mean of d r; beta and zz are those of z - shift. From one iteration to the next the mean hardly changes where it is large,
      so nothing cancels in the sums */
   PetscErrorCode (*update_scaled)(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream);
-  /* x <- x + a p and late <- 0 if late is set, stopped or not */
-  PetscErrorCode (*settle)(PetscInt n, const PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
+  /* The same with blocks: z <- D r. Each element is added up from the first column to the last, as PCPBJACOBI and PCVPBJACOBI do on the host */
+  PetscErrorCode (*update_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream);
+  /* Iterations that carry A p (KSPCGUseSingleReduction()): zs <- z.s, where s is A z */
+  PetscErrorCode (*slope)(PetscInt n, const PetscScalar z[], const PetscScalar s[], TCCGWork *work, PetscTCStream stream);
+  /* In place of direction, product with p, curvature and update: (what slope does if work->sums is set; stops and b as in direction;) dpiold <- dpi; dpi <- first ? zs : zs - b^2 dpi; stop <- DPI_SIGN if dpi == 0 or (not first) the signs of dpi and dpiold differ, else a <- beta/dpi;
+     p <- z + b p; w <- s + b w (first: z and s, the old ones are not read); x <- x + a p; r <- r - a w; and then as update. z: NULL if it is r */
+  PetscErrorCode (*advance)(PetscInt n, PetscBool first, PetscBool identity, const PetscScalar z[], const PetscScalar s[], PetscScalar p[], PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
+  /* The same with a diagonal preconditioner, where z is d r, before and behind it; then as update_scaled without projection */
+  PetscErrorCode (*advance_scaled)(PetscInt n, PetscBool first, const PetscScalar s[], const PetscScalar d[], PetscScalar p[], PetscScalar w[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream);
+  /* x <- x + past[0] p[0] + .., of the updates that it lacks, at most `many`, which is one or PETSCTC_LATE; late <- 0. Stopped or not */
+  PetscErrorCode (*settle)(PetscInt n, PetscInt many, const PetscScalar *const p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
   /* Brings the scalars to the host; returns when they are there */
   PetscErrorCode (*read)(const TCCGWork *work, TCCGScalars *host, PetscTCStream stream);
   /* Marks that what has been asked for so far is what await() of the same number, 0 <= number < PETSCTC_RECORDS, waits for */
@@ -151,6 +176,9 @@ typedef struct {
   /* The two with a diagonal preconditioner from the left: v <- d u, breakdown; t <- d u, stabilize */
   PetscErrorCode (*breakdown_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*stabilize_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
+  /* The same with blocks: v <- D u, t <- D u. v and t are not u */
+  PetscErrorCode (*breakdown_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
+  PetscErrorCode (*stabilize_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
   /* (What stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
   /* In place of update and the next direction, with rhonext of stabilize: (what that does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; beta <- that of the next direction; p <- r - omega beta v + beta p; advanced <- 1: the

@@ -53,6 +53,7 @@ typedef struct {
   int32_t     *ghost;                     /* [ghosts] */
   uint16_t    *column;                    /* [places] */
   PetscScalar *value;                     /* [places] */
+  int32_t      most_ghosts;               /* of a block */
   size_t       shared[KSPTC_VECTORS + 1]; /* bytes that a block holds at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
 } KSPTCForm;
 
@@ -60,6 +61,12 @@ typedef struct {
 static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
   return (size_t)places * (sizeof(PetscScalar) + sizeof(uint16_t)) + (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + 1) * sizeof(PetscScalar) + (size_t)(ghosts + slices + 1) * sizeof(int32_t);
+}
+
+/* Bytes that a block needs at most for a solver with so many vectors */
+static inline size_t KSPTCMostBytes(const KSPTCForm *form, KSPTCVectors vectors)
+{
+  return form->shared[vectors.rows] + (size_t)PetscMax(vectors.ghosts - form->vectors.ghosts, 0) * form->most_ghosts * sizeof(PetscScalar);
 }
 
 /* As how many nonzeros a row counts */
@@ -110,6 +117,7 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
     const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k];
 
     if (rows + ghosts > UINT16_MAX) *fits = PETSC_FALSE;
+    form->most_ghosts = PetscMax(form->most_ghosts, ghosts);
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
       const KSPTCVectors vectors = {v, form->vectors.ghosts};
       const size_t       bytes   = KSPTCBytesOfBlock(block_start[k + 1] - block_start[k], rows, ghosts, block_slice[k + 1] - block_slice[k], vectors);

@@ -215,9 +215,9 @@ typedef struct {
   size_t   shared;
 } KSPTCGrid;
 
-static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, int rows)
+static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors)
 {
-  return {(unsigned)form->blocks, KSPTC_THREADS, form->shared[rows]};
+  return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCMostBytes(form, vectors)};
 }
 
 /* numbers: published by all rows; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
@@ -244,9 +244,10 @@ static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, con
 }
 
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, int rows, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
+static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, KSPTCVectors of_block, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
+                                              cudaStream_t stream)
 {
-  const KSPTCGrid                grid    = KSPTCGridOf(form, rows);
+  const KSPTCGrid                grid    = KSPTCGridOf(form, of_block);
   KSPTCProblem<Scalars, Vectors> problem = {};
 
   PetscFunctionBegin;

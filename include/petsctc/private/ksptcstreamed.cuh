@@ -159,14 +159,14 @@ union KSPTCStreamedSums
   typename GridReduce<K, false, KSPTC_STREAMED_THREADS>::Shared core;
 };
 
-/* A barrier with K sums, folded as the problem says */
-template <int K, class Problem, class Barrier, class Derive>
+/* A barrier with K sums, folded as the problem says; orders: memory too */
+template <int K, bool orders = false, class Problem, class Barrier, class Derive>
 __device__ __forceinline__ bool KSPTCStreamedSum(const Problem &P, Barrier &barrier, const double sum[], KSPTCStreamedSums<K> &shared, PetscInt it, Derive derive)
 {
   const auto nothing = [](uint64_t, int, int) { return true; };
 
-  if (P.tensor) return barrier.template sum<GridReduce<K, true, KSPTC_STREAMED_THREADS>, K>(sum, shared.tensor, (int)it, nothing, derive);
-  return barrier.template sum<GridReduce<K, false, KSPTC_STREAMED_THREADS>, K>(sum, shared.core, (int)it, nothing, derive);
+  if (P.tensor) return barrier.template sum<GridReduce<K, true, KSPTC_STREAMED_THREADS>, K, orders>(sum, shared.tensor, (int)it, nothing, derive);
+  return barrier.template sum<GridReduce<K, false, KSPTC_STREAMED_THREADS>, K, orders>(sum, shared.core, (int)it, nothing, derive);
 }
 
 /* ---- the host's side */

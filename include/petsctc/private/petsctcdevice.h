@@ -4,3 +4,4 @@
 #include <petscvec.h>
 
 PETSC_INTERN PetscErrorCode PetscTCVecOnDevice(Vec, PetscBool *);
+PETSC_INTERN PetscErrorCode PetscTCDeviceHasRoom(PetscLogDouble, PetscBool *);

@@ -124,8 +124,8 @@ public:
   __device__ const PetscTCPatience &patience() const { return patience_; }
 
   /* By all threads of all blocks. derive(total), in all threads of warp 0 of each, gets the sums over the grid of sum[k]; meanwhile(tag, thread, threads), in the threads of the other warps, of which this is
-     one, is done while they come in and says whether it could. What both leave in shared memory is there for all after. False: given up, leave the kernel */
-  template <class Reduce, int K, class Meanwhile, class Derive>
+     one, is done while they come in and says whether it could. What both leave in shared memory is there for all after. orders: memory too, as order() does. False: given up, leave the kernel */
+  template <class Reduce, int K, bool orders = false, class Meanwhile, class Derive>
   __device__ __forceinline__ bool sum(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive)
   {
     const int warp = threadIdx.x / 32;
@@ -134,9 +134,13 @@ public:
 
     ++tag_;
     Reduce::fold(sum, shared, total);
-    if (warp == 0) leave<K>(total);
+    if (warp == 0) {
+      if constexpr (orders) release(); /* fold() has had a barrier of the block */
+      leave<K>(total);
+    }
     if (warp < K) {
       well = collect<Reduce>(warp, total[0], iteration);
+      if (orders && warp == 0) __threadfence();
       if (K > 1 && threadIdx.x % 32 == 0) shared.total[warp] = total[0];
     } else {
       well = meanwhile(tag_, (int)threadIdx.x - 32 * K, Reduce::threads - 32 * K);
@@ -161,7 +165,7 @@ public:
       const double none[1] = {0.0};
       double       number[turns];
 
-      if (threadIdx.x == 0) __threadfence(); /* behind what the block's threads have written, by way of their barrier */
+      release();
       leave<1>(none);
       well = fetch(0, number, iteration);
       __threadfence(); /* and empties L1 */
@@ -170,6 +174,13 @@ public:
   }
 
 private:
+  /* By warp 0: behind what the block's threads have written, by way of their barrier */
+  __device__ __forceinline__ static void release()
+  {
+    if (threadIdx.x == 0) __threadfence();
+    __syncwarp();
+  }
+
   __device__ PetscTCTagged *at(int k) const
   {
     return record_ + (tag_ % 2) * (records / 2) + k * 32 * turns;

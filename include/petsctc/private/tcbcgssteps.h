@@ -15,7 +15,9 @@
                     update           56 n  13.4 us
                     advance          64 n  15.3 us
                     breakdown_scaled, stabilize_scaled 32 n each, 7.7 us
+                    breakdown_blocks, stabilize_blocks (24 + 8 bs) n each for blocks of bs rows, bs = 3: 48 n, 11.5 us
                   An iteration is direction + breakdown + half + stabilize + update = 144 n, 112 n where products bring the sums of breakdown and stabilize (these are then part of half and update), with a diagonal preconditioner from the left 176 n (192 n were it applied by itself).
+                  With blocks of bs rows from the left (160 + 16 bs) n (176 + 16 bs were they applied by themselves).
                   With advance breakdown + half + stabilize + advance = 128 n (stabilize reads rp too: 24 n), 88 n where products bring the sums, and 8 n for rp there.
    References     H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear systems, SIAM J. Sci. Stat.
                   Comput. 13(2), 1992
@@ -113,6 +115,21 @@ struct TCBCGSBreakdownScaled : PetscTCStep<TCBCGSScalars, 3, 1, 1> {
   PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndBreakdown(s, sum[0]); }
 };
 
+struct TCBCGSBreakdownBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, 1, 1> {
+  template <class T>
+  PETSCTC_HOST_DEVICE T first(const TCBCGSScalars &, const T in[], T[]) const
+  {
+    return in[0]; /* u */
+  }
+  template <class T>
+  PETSCTC_HOST_DEVICE T second(const TCBCGSScalars &, const T &, const T &v, const T with[], T sum[]) const
+  {
+    PetscTCAddProduct(sum[0], v, with[0]); /* rp */
+    return v;
+  }
+  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndBreakdown(s, sum[0]); }
+};
+
 struct TCBCGSHalf : PetscTCStep<TCBCGSScalars, 2, 1, 0> {
   static constexpr bool descends = true; /* the product ends with the last rows */
 
@@ -177,6 +194,22 @@ struct TCBCGSStabilizeScaled : PetscTCStep<TCBCGSScalars, single ? 4 : 3, 1, sin
 
     out[0] = u * d;
     TCBCGSStabilize<single>::add(out[0], in[2], in[single ? 3 : 2], sum);
+  }
+  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndStabilize<single>(s, sum); }
+};
+
+template <bool single>
+struct TCBCGSStabilizeBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, single ? 4 : 2, single ? 2 : 1> {
+  template <class T>
+  PETSCTC_HOST_DEVICE T first(const TCBCGSScalars &, const T in[], T[]) const
+  {
+    return in[0]; /* u */
+  }
+  template <class T>
+  PETSCTC_HOST_DEVICE T second(const TCBCGSScalars &, const T &, const T &t, const T with[], T sum[]) const
+  {
+    TCBCGSStabilize<single>::add(t, with[0], with[single ? 1 : 0], sum); /* s, rp */
+    return t;
   }
   PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndStabilize<single>(s, sum); }
 };
@@ -338,6 +371,28 @@ struct TCBCGSStepsOn {
     },
                work, stream);
   }
+  static PetscErrorCode breakdown_blocks(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream)
+  {
+    return run(n,
+               TCBCGSBreakdownBlocks{
+                 {{{u}, {}}, {rp}, v, *blocks}
+    },
+               work, stream);
+  }
+  static PetscErrorCode stabilize_blocks(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream)
+  {
+    if (rp)
+      return run(n,
+                 TCBCGSStabilizeBlocks<true>{
+                   {{{u}, {}}, {s, rp}, t, *blocks}
+      },
+                 work, stream);
+    return run(n,
+               TCBCGSStabilizeBlocks<false>{
+                 {{{u}, {}}, {s}, t, *blocks}
+    },
+               work, stream);
+  }
   static PetscErrorCode advance(PetscInt n, const PetscScalar s[], const PetscScalar t[], const PetscScalar v[], PetscScalar x[], PetscScalar r[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream)
   {
     return run(n,
@@ -348,7 +403,21 @@ struct TCBCGSStepsOn {
                work, stream);
   }
 
-  static constexpr TCBCGSSteps table =
-    {Backend::template create<TCBCGSWork>, Backend::template destroy<TCBCGSWork>, reset, start, direction, breakdown, half, stabilize, breakdown_scaled, stabilize_scaled, update, advance, Backend::template read<TCBCGSWork, TCBCGSScalars>,
-     Backend::template mark<TCBCGSWork>,   Backend::template await<TCBCGSWork>};
+  static constexpr TCBCGSSteps table = {Backend::template create<TCBCGSWork>,
+                                        Backend::template destroy<TCBCGSWork>,
+                                        reset,
+                                        start,
+                                        direction,
+                                        breakdown,
+                                        half,
+                                        stabilize,
+                                        breakdown_scaled,
+                                        stabilize_scaled,
+                                        breakdown_blocks,
+                                        stabilize_blocks,
+                                        update,
+                                        advance,
+                                        Backend::template read<TCBCGSWork, TCBCGSScalars>,
+                                        Backend::template mark<TCBCGSWork>,
+                                        Backend::template await<TCBCGSWork>};
 };

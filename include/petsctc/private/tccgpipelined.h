@@ -52,41 +52,20 @@ enum {
 
 constexpr PetscReal TCCG_PIPELINED_GAP = 4.0; /* so many times the rounding errors of b - A x may r differ from that */
 
-/* b and a of the coming iteration, or a stop. curvature(b): p.Ap */
-template <class Curvature>
-PETSCTC_HOST_DEVICE void TCCGPipelinedNext(TCCGScalars &s, bool first, Curvature curvature)
-{
-  if (first) TCCGDirection<true, false>{}.begin(s);
-  else TCCGDirection<false, false>{}.begin(s);
-  if (s.stop == 0.0) TCCGEndCurvature(s, curvature(s.b), first);
-}
-
 /* The end of an iteration: s is its record then */
 template <bool scaled>
 PETSCTC_HOST_DEVICE void TCCGPipelinedEnd(TCCGScalars &s, const PetscTCTest &test, const PetscScalar sum[])
 {
   TCCGScalars left; /* nobody's: the caller leaves the record */
 
-  if constexpr (scaled) {
-    TCCGUpdateScaled<false> step = {};
-
-    step.test   = test;
-    step.record = &left;
-    step.end(s, sum);
-  } else {
-    TCCGUpdate<false> step = {};
-
-    step.identity = true;
-    step.test     = test;
-    step.record   = &left;
-    step.end(s, sum);
-  }
+  if constexpr (scaled) TCCGEndScaled<false>(s, sum, 0.0, test, &left);
+  else TCCGEndPlain(s, true, sum, test, &left);
 }
 
 /* Does z.r end the solve? The host, who has it from the record, says so too: the record must be one of vectors made anew then */
 PETSCTC_HOST_DEVICE bool TCCGPipelinedEnds(TCCGScalars s)
 {
-  TCCGDirection<false, false>{}.begin(s);
+  TCCGDirection<false, 0>{}.begin(s);
   return s.stop != 0.0;
 }
 
@@ -101,7 +80,7 @@ PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedStep(TCCGScalars &s, TCCGScalars &rec
   if (now.stop != 0.0 || TCCGPipelinedEnds(now)) return TCCG_PIPELINED_VERIFY;
   s = record = now;
   if (last) return 0.0;
-  TCCGPipelinedNext(now, false, [&](PetscReal b) { return sum[TCCG_PIPELINED_SUMS<scaled> - 1] - b * b * s.dpi; });
+  TCCGBeginIteration(now, false, [&]() { TCCGEndCurvature(now, sum[TCCG_PIPELINED_SUMS<scaled> - 1] - now.b * now.b * s.dpi, false); });
   if (now.stop != 0.0) return TCCG_PIPELINED_REPLACE;
   s = now;
   return 0.0;
@@ -132,7 +111,7 @@ PETSCTC_HOST_DEVICE void TCCGPipelinedRefresh(TCCGScalars &s, TCCGScalars &recor
     s.beta = scaled ? sum[1] : sum[0];
     s.zz   = scaled ? sum[2] : sum[0];
   }
-  if (!last && s.stop == 0.0) TCCGPipelinedNext(s, first, [&](PetscReal b) { return TCCGPipelinedCurvature(s, first, b, wu_us_ps); });
+  if (!last && s.stop == 0.0) TCCGBeginIteration(s, first, [&]() { TCCGEndCurvature(s, TCCGPipelinedCurvature(s, first, s.b, wu_us_ps), first); });
 }
 
 /* d x, x without a preconditioner; d is not looked at then */

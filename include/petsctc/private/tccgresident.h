@@ -9,15 +9,22 @@ typedef struct {
   PetscScalar       *x, *r, *p;
   PetscScalar       *z;        /* B r at the beginning and at the end; r if there is no preconditioner */
   const PetscScalar *diagonal; /* of B, NULL if there is no preconditioner */
-  PetscScalar       *w;        /* work, may be z */
+  PetscScalar       *w;        /* work, may be z; where A p is carried, that */
   PetscBool          constant; /* B ends with the projection against a constant null space; then there is a diagonal, and z what the steps leave of it (kspsteps.h: mean, shift) */
   const PetscScalar *b;        /* the right-hand side, for those that make the residual anew (tccgpipelined.h) */
+  PetscScalar       *s;        /* work where A p is carried (kspsteps.h: advance), else NULL */
 } TCCGVectors;
 
 /* The vectors of a block: of its rows x, r, p, A p, and with a diagonal preconditioner its diagonal and z; of its ghosts p and z */
 PETSCTC_HOST_DEVICE KSPTCVectors TCCGVectorsOfBlock(bool scaled)
 {
   return {scaled ? 6 : 4, 2};
+}
+
+/* Those of a block that carries A p: of its rows x, p, w, A z, r and, with a diagonal preconditioner, its diagonal and z; of its ghosts r, w, A z and the diagonal and z */
+PETSCTC_HOST_DEVICE KSPTCVectors TCCGSingleVectorsOfBlock(bool scaled)
+{
+  return {scaled ? 7 : 5, scaled ? 5 : 3};
 }
 
 /* With a diagonal preconditioner the kernels' second reduction has two sums: z.r and, of r.r and z.z, that which the test looks at (z.z unless it is r.r). The other one stays what it was. Every sum is records
@@ -50,7 +57,12 @@ PETSC_INTERN PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, Petsc
 PETSC_INTERN PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
-/* The same with the matrix read from its layout (ksptcstreamed.h). can: as above, and the layout is of that kind */
+/* The same with A p carried: v->s is needed. On the host TCCGResident_Host() looks at that */
+PETSC_INTERN PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+
+PETSC_INTERN PetscErrorCode TCCGSingle_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
+
+/* The same with the matrix read from its layout (ksptcstreamed.h). A p is carried where v->s is there. can: as above, and the layout is of that kind */
 PETSC_INTERN PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can);
 
 PETSC_INTERN PetscErrorCode TCCGStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -68,14 +68,22 @@ static PetscErrorCode KSPTCChooseAhead(KSP ksp, KSPTC tc, PetscInt *ahead)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Sets `why` where the host must look at every iteration before the next begins, whatever the operators are */
-PetscErrorCode KSPTCReplayLegal(KSP ksp, const char **why)
+/* Does something of the user's come between two iterations, which may look at the solution and change anything? */
+PetscErrorCode KSPTCWatched(KSP ksp, const char **why)
 {
   PetscFunctionBegin;
   *why = NULL;
   if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
   else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
-  else if (KSPTCChecksResults(ksp)) *why = "each result is checked";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sets `why` where the host must look at every iteration before the next begins, whatever the operators are */
+PetscErrorCode KSPTCReplayLegal(KSP ksp, const char **why)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCWatched(ksp, why));
+  if (!*why && KSPTCChecksResults(ksp)) *why = "each result is checked";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

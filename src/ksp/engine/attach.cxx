@@ -36,6 +36,25 @@ static PetscErrorCode KSPTCRegisterCitation(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A fused solve begins: what the view will say of it */
+PetscErrorCode KSPTCCountFused(KSPTC tc)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCRegisterCitation());
+  tc->last_fused             = PETSC_TRUE;
+  tc->last_pc_in_steps       = PETSC_FALSE;
+  tc->last_sums              = PETSC_FALSE;
+  tc->last_single            = PETSC_FALSE;
+  tc->last_directions        = 1;
+  tc->last_call              = 0;
+  tc->last_why_not_call      = NULL;
+  tc->last_pipelined         = PETSC_FALSE;
+  tc->last_why_not_pipelined = NULL;
+  tc->nfused++;
+  petsctc_counts.fused++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPSolve_TC(KSP ksp)
 {
   KSPTC       tc;
@@ -44,25 +63,16 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
   PetscFunctionBegin;
   PetscCall(KSPTCGet(ksp, &tc));
   PetscCall(KSPTCLegal(ksp, tc, &why));
-  tc->last_fused = why ? PETSC_FALSE : PETSC_TRUE;
   if (why) {
+    tc->last_fused = PETSC_FALSE;
     PetscCall(PetscInfo(ksp, "Not fused, PETSc's path: %s\n", why));
     tc->last_why = why;
     tc->nparent++;
     petsctc_counts.fallback++;
     PetscCall((*tc->parent.solve)(ksp));
   } else {
-    PetscCall(KSPTCRegisterCitation());
     PetscCall(KSPTCSetLead(ksp, tc));
-    tc->last_pc_in_steps       = PETSC_FALSE;
-    tc->last_sums              = PETSC_FALSE;
-    tc->last_single            = PETSC_FALSE;
-    tc->last_call              = 0;
-    tc->last_why_not_call      = NULL;
-    tc->last_pipelined         = PETSC_FALSE;
-    tc->last_why_not_pipelined = NULL;
-    tc->nfused++;
-    petsctc_counts.fused++;
+    PetscCall(KSPTCCountFused(tc));
     PetscCall((*tc->solve)(ksp, tc));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -104,16 +114,10 @@ static PetscErrorCode KSPDestroy_TC(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
+/* Of the solves, and how the last one ran */
+static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
 {
-  KSPTC     tc;
-  PetscBool isascii;
-
   PetscFunctionBegin;
-  PetscCall(KSPTCGet(ksp, &tc));
-  if (tc->parent.view) PetscCall((*tc->parent.view)(ksp, viewer));
-  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &isascii));
-  if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_why) PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT " (last: %s)\n", tc->nfused, tc->nparent, tc->last_why));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,13 +132,29 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (tc->last_why_not_call) PetscCall(PetscViewerASCIIPrintf(viewer, "  not resident (last: %s)\n", tc->last_why_not_call));
   if (tc->last_why_not_ahead) PetscCall(PetscViewerASCIIPrintf(viewer, "  no iterations begun ahead (last: %s)\n", tc->last_why_not_ahead));
   else if (tc->lead) PetscCall(PetscViewerASCIIPrintf(viewer, "  iterations begun ahead %" PetscInt_FMT "\n", tc->lead));
+  if (tc->last_directions > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "  the solution follows %" PetscInt_FMT " iterations together\n", tc->last_directions));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
+{
+  KSPTC     tc;
+  PetscBool isascii;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  if (tc->parent.view) PetscCall((*tc->parent.view)(ksp, viewer));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &isascii));
+  if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCViewSolves(tc, viewer));
+  if (tc->view) PetscCall((*tc->view)(tc, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode KSPTCVariantFromOptions(KSP ksp, KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
   static const char *const names[]    = {"classic", "single", "pipelined", "auto"}; /* as KSPTCVariant */
-  const bool               pipelines  = tc->resident.kernel[KSPTC_HOST].create_pipelined != NULL;
+  const bool               pipelines  = tc->resident.kernel[KSPTC_HOST].create[KSPTC_VARIANT_PIPELINED] != NULL;
   const char *const        choices[]  = {names[0], names[1], names[pipelines ? 2 : 3], names[3]};
   const KSPTCVariant       variants[] = {KSPTC_VARIANT_CLASSIC, KSPTC_VARIANT_SINGLE, pipelines ? KSPTC_VARIANT_PIPELINED : KSPTC_VARIANT_AUTO, KSPTC_VARIANT_AUTO};
   char                     name[64];
@@ -174,6 +194,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them: 0 to 16, or decide", tc->page, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
   PetscCall(KSPTCVariantFromOptions(ksp, tc, PetscOptionsObject));
   PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
+  if (tc->options) PetscCall((*tc->options)(ksp, tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

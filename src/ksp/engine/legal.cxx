@@ -121,19 +121,21 @@ PetscErrorCode KSPTCIdentityKeep(KSP ksp, PetscBool *identity)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is KSP_PCApply(), which has run, the product with a diagonal, of which nobody wants each result checked, and then the projection that it was? */
+/* Is KSP_PCApply(), which has run, the product with a diagonal or with blocks on it, of which nobody wants each result checked, and then the projection that it was? */
 static PetscErrorCode KSPTCIsDiagonalPC(KSP ksp, const KSPTCDiagonal *D, PetscBool *diagonal)
 {
   KSPTCProjection projection = KSPTC_PROJECTION_NONE;
-  PetscBool       none;
+  PetscBool       none, stand;
 
   PetscFunctionBegin;
   PetscCall(KSPTCProjectionOf(ksp, &projection));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, diagonal));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
+  PetscCall(KSPTCBlocksStand(ksp, D, &stand));
+  if (D->bs > 1) *diagonal = PETSC_TRUE;
   if (projection == KSPTC_PROJECTION_CONSTANT && D->projects) *diagonal = (PetscBool)(*diagonal || none); /* of ones: there is z to be made */
   else if (projection != KSPTC_PROJECTION_NONE) *diagonal = PETSC_FALSE;
-  if (projection != D->projection || !ksp->pc->setupcalled || KSPTCChecksResults(ksp)) *diagonal = PETSC_FALSE;
+  if (!stand || projection != D->projection || !ksp->pc->setupcalled || KSPTCChecksResults(ksp)) *diagonal = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,10 +149,11 @@ PetscErrorCode KSPTCDiagonalMark(KSP ksp, KSPTCDiagonal *D)
   PetscCall(PetscObjectStateGet((PetscObject)D->P, &D->state));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &D->jacobi));
   if (D->jacobi) PetscCall(PCJacobiGetType(ksp->pc, &D->type));
+  PetscCall(KSPTCBlocksMark(ksp, D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the preconditioner a diagonal, and still what it was then? A monitor of the user's may have changed it or the matrix, which PETSc would see at the next application */
+/* Is the preconditioner a diagonal or blocks on it, and still what it was then? A monitor of the user's may have changed it or the matrix, which PETSc would see at the next application */
 static PetscErrorCode KSPTCDiagonalStands(KSP ksp, const KSPTCDiagonal *D, PetscBool *stands)
 {
   Mat              P;
@@ -169,7 +172,7 @@ static PetscErrorCode KSPTCDiagonalStands(KSP ksp, const KSPTCDiagonal *D, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Sets D->d, made like v if it is not there or unlike it, to the diagonal that the preconditioner is; NULL if it is none, or no more what it was at KSPTCDiagonalMark() */
+/* Sets D->d, made like v if it is not there or unlike it, to the diagonal or the blocks that the preconditioner is; NULL if it is neither, or no more what it was at KSPTCDiagonalMark() */
 PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
 {
   PetscBool diagonal, alike = PETSC_FALSE;
@@ -177,6 +180,10 @@ PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
 
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalStands(ksp, D, &diagonal));
+  if (diagonal && D->bs > 1) {
+    PetscCall(KSPTCBlocksTake(ksp, v, D));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(VecGetLocalSize(v, &n));
   if (D->d) {
     PetscCall(PetscObjectTypeCompare((PetscObject)D->d, ((PetscObject)v)->type_name, &alike));
@@ -184,6 +191,7 @@ PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
   }
   if (!diagonal || !alike || n != m) PetscCall(VecDestroy(&D->d));
   if (!diagonal) PetscFunctionReturn(PETSC_SUCCESS);
+  D->key.bs = 0;
   if (!D->d) PetscCall(VecDuplicate(v, &D->d));
   if (D->jacobi) PetscCall(PCJacobiGetDiagonal(ksp->pc, D->d, NULL));
   else PetscCall(VecSet(D->d, 1.0));
@@ -199,5 +207,14 @@ PetscErrorCode KSPTCDiagonalKeep(KSP ksp, KSPTCDiagonal *D)
   if (!D->d) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCDiagonalStands(ksp, D, &keep));
   if (!keep) PetscCall(VecDestroy(&D->d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCDiagonalRelease(KSPTCDiagonal *D)
+{
+  PetscFunctionBegin;
+  PetscCall(VecDestroy(&D->d));
+  PetscCall(PetscFree(D->sizes));
+  D->key.bs = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -103,8 +103,8 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The form of the matrix as it is now. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
-static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity)
+/* The form of the matrix as it is now; useless: values are not needed. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
+static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
 {
   const PetscObjectId    id    = ((PetscObject)A)->id;
   const PetscObjectState value = ((PetscObject)A)->state;
@@ -112,15 +112,14 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity)
   const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend);
 
   PetscFunctionBegin;
-  if (alike && (state->state == value || !state->fits || state->cannot_hold[identity])) PetscFunctionReturn(PETSC_SUCCESS);
+  if (alike && (state->state == value || !state->fits || useless)) PetscFunctionReturn(PETSC_SUCCESS);
   if (alike) {
     state->address = NULL; /* should anything fail */
     PetscCall(MatAIJTCWithCSR(A, KSPTCFillForm, tc));
   } else {
     PetscCall(KSPTCResidentRelease(tc));
-    state->backend        = tc->backend;
-    state->cannot_hold[0] = state->cannot_hold[1] = PETSC_FALSE;
-    state->cannot_pipeline[0] = state->cannot_pipeline[1] = PETSC_FALSE;
+    state->backend = tc->backend;
+    PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
     PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, tc));
   }
   state->address      = A;
@@ -131,13 +130,13 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity)
 }
 
 /* Is the work there for this? streamed: what it is for, 0 for a form, whose work depends on the preconditioner */
-static PetscBool KSPTCHasWork(const KSPTCResident *state, PetscBool scaled, PetscBool pipelined, const PetscInt streamed[2])
+static PetscBool KSPTCHasWork(const KSPTCResident *state, PetscBool scaled, KSPTCVariant variant, const PetscInt streamed[2])
 {
-  return (PetscBool)(state->made && state->pipelined == pipelined && (streamed[0] || state->scaled == scaled) && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
+  return (PetscBool)(state->made && (streamed[0] || (state->scaled == scaled && state->made_for == variant)) && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
 }
 
 /* The work for the layout, if there is one, or else for the form */
-static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, PetscBool pipelined)
+static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, KSPTCVariant variant)
 {
   KSPTCResident             *state       = &tc->resident;
   const KSPTCResidentKernel *kernel      = &state->kernel[tc->backend];
@@ -145,31 +144,57 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, PetscBool pipe
   const PetscInt             streamed[2] = {layout ? layout->nslices[AIJTC_ROWS] : 0, layout ? layout->params.rrows : 0};
 
   PetscFunctionBegin;
-  if (KSPTCHasWork(state, scaled, pipelined, streamed)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (KSPTCHasWork(state, scaled, variant, streamed)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentReleaseWork(state));
   state->backend = tc->backend;
   if (layout) PetscCall((*kernel->create_streamed)(layout, &state->work, &state->can));
-  else PetscCall((*(pipelined ? kernel->create_pipelined : kernel->create))(&state->form, scaled, &state->work, &state->can));
+  else PetscCall((*kernel->create[variant])(&state->form, scaled, &state->work, &state->can));
   state->made        = PETSC_TRUE;
-  state->pipelined   = pipelined;
+  state->made_for    = variant;
   state->scaled      = scaled;
   state->streamed[0] = streamed[0];
   state->streamed[1] = streamed[1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* With the matrix on the chip: pipelined recurrences, if they are asked for and there is room for them */
-static PetscErrorCode KSPTCPipeline(KSPTC tc, PetscBool identity, PetscBool *is)
+/* The recurrences to be tried with the matrix on the chip, in this order; their number. Those with one reduction are KSPCG's own where they are asked for: nothing stands in for them. Left open it is the pipelined ones that are
+   fastest there, which also look twice before they call a matrix indefinite */
+static int KSPTCCandidates(const KSPTCResident *state, KSPTCVariant candidates[2])
+{
+  candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? KSPTC_VARIANT_PIPELINED : state->wanted;
+  if (candidates[0] == KSPTC_VARIANT_PIPELINED && !state->may_pipeline) candidates[0] = KSPTC_VARIANT_CLASSIC;
+  candidates[1] = KSPTC_VARIANT_CLASSIC;
+  return candidates[0] == KSPTC_VARIANT_PIPELINED ? 2 : 1;
+}
+
+/* The first of them that there is room for */
+static PetscErrorCode KSPTCHoldWith(KSPTC tc, PetscBool identity, PetscBool *can)
 {
   KSPTCResident *state = &tc->resident;
+  KSPTCVariant   candidates[2];
+  const int      count = KSPTCCandidates(state, candidates);
 
   PetscFunctionBegin;
-  *is = PETSC_FALSE;
-  if (!state->may_pipeline || state->cannot_hold[identity] || state->cannot_pipeline[identity]) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_TRUE));
-  *is                              = state->can;
-  state->cannot_pipeline[identity] = (PetscBool)!state->can;
+  *can = PETSC_FALSE;
+  for (int k = 0; k < count && !*can; k++) {
+    const KSPTCVariant variant = candidates[k];
+
+    if (state->cannot_hold[variant][identity]) continue;
+    PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, variant));
+    *can                                  = state->can;
+    state->cannot_hold[variant][identity] = (PetscBool) !*can;
+    state->variant                        = variant;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool KSPTCCannotHold(const KSPTCResident *state, PetscBool identity)
+{
+  KSPTCVariant candidates[2];
+  PetscBool    cannot = PETSC_TRUE;
+
+  for (int k = KSPTCCandidates(state, candidates) - 1; k >= 0; k--) cannot = (PetscBool)(cannot && state->cannot_hold[candidates[k]][identity]);
+  return cannot;
 }
 
 /* The matrix on the chip, if *why stays NULL */
@@ -177,21 +202,18 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
 {
   KSPTCResident *state = &tc->resident;
   Mat_AIJTC     *aijtc;
-  PetscBool      pipelined;
+  PetscBool      can;
 
   PetscFunctionBegin;
   state->layout = NULL;
   PetscCall(MatAIJTCGetData(A, &aijtc));
   if (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr) *why = "the matrix keeps no CSR arrays on the device";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateForm(tc, A, identity));
+  PetscCall(KSPTCUpdateForm(tc, A, KSPTCCannotHold(state, identity)));
   if (!state->fits) *why = "the matrix does not fit on the chip, or its form into device memory";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCPipeline(tc, identity, &pipelined));
-  if (pipelined) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!state->cannot_hold[identity]) PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_FALSE));
-  if (!state->can) state->cannot_hold[identity] = PETSC_TRUE;
-  if (state->cannot_hold[identity]) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
+  PetscCall(KSPTCHoldWith(tc, identity, &can));
+  if (!can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -209,8 +231,9 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
   else if (state->choice == KSPTC_RESIDENT_DECIDE && !KSPTCStreamsWell(layout))
     *why = layout->params.bs > 1 ? "the matrix does not fit on the chip, and with several unknowns a node the steps are as fast" : "the matrix does not fit on the chip, and with so many nonzeros in a row the steps are as fast";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  state->layout = layout;
-  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, PETSC_FALSE));
+  state->layout  = layout;
+  state->variant = state->wanted == KSPTC_VARIANT_SINGLE || state->wanted == KSPTC_VARIANT_AUTO ? KSPTC_VARIANT_SINGLE : KSPTC_VARIANT_CLASSIC;
+  PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, state->variant));
   if (!state->can) *why = "the vectors do not fit on the chip, or the device does not run the cooperative kernel";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -231,12 +254,15 @@ static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, cons
 
 static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
 
-/* Pipelined recurrences make the residual anew from the right-hand side, which need not live where the solution does */
-static PetscErrorCode KSPTCMayPipeline(KSP ksp, KSPTC tc, const KSPTCDiagonal *D, PetscBool *may)
+/* Other recurrences have no projection. Pipelined ones make the residual anew from the right-hand side, which need not live where the solution does */
+static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, const KSPTCDiagonal *D)
 {
+  KSPTCResident *state = &tc->resident;
+
   PetscFunctionBegin;
-  *may = (PetscBool)(tc->resident.kernel[tc->backend].create_pipelined && tc->variant >= KSPTC_VARIANT_PIPELINED && !D->projection);
-  if (*may && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, may));
+  if (D->projection) state->wanted = KSPTC_VARIANT_CLASSIC;
+  state->may_pipeline = PETSC_TRUE;
+  if (state->wanted >= KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -256,7 +282,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCMayPipeline(ksp, tc, D, &tc->resident.may_pipeline));
+  PetscCall(KSPTCMayWant(ksp, tc, D));
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (identity) PetscCall(VecDestroy(&D->d));
@@ -266,7 +292,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   tc->resident.is         = PETSC_TRUE;
   tc->resident.steps_lead = tc->lead;
-  tc->last_pipelined      = tc->resident.pipelined;
+  tc->last_pipelined      = (PetscBool)(tc->resident.variant == KSPTC_VARIANT_PIPELINED);
   tc->last_call           = PETSCTC_MAX_CALL;
   if (tc->last_pipelined) tc->last_why_not_pipelined = NULL;
   tc->lead = PETSCTC_MAX_CALL;

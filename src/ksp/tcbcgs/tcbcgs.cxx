@@ -39,7 +39,8 @@ static PetscErrorCode TCBCGSDirection(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* work[to] <- K work[from] with a diagonal preconditioner: the product goes to work[product], and step(arrays) of that, the diagonal, work[from], rp and work[to] is behind it */
+/* work[to] <- K work[from] with a preconditioner that is a diagonal or blocks on it: the product goes to work[product], and step(arrays, blocks) of that, the diagonal, work[from], rp and work[to] is behind it.
+   flops: a row's besides the preconditioner's */
 template <class Step>
 static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from, PetscInt product, PetscInt to, Step step, PetscLogDouble flops)
 {
@@ -52,8 +53,8 @@ static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from
   bcgs->w->sums = NULL;
   if (!KSPTCInVain(bcgs)) PetscCall(KSP_MatMult(ksp, A, ksp->work[from], ksp->work[product]));
   PetscCall(KSPTCStepBegin(bcgs, 4, 1, v, a));
-  PetscCall(step(a));
-  PetscCall(KSPTCStepEnd(bcgs, 4, 1, v, a, flops));
+  PetscCall(step(a, KSPTCBlocksOf(&bcgs->diagonal, bcgs->n, a[1])));
+  PetscCall(KSPTCStepEnd(bcgs, 4, 1, v, a, (flops + KSPTCDiagonalFlops(&bcgs->diagonal)) * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -199,10 +200,13 @@ static PetscErrorCode TCBCGSStopped(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
 /* v <- K p, and v.rp unless half is to begin with it */
 static PetscErrorCode TCBCGSFirst(KSP ksp, KSP_TCBCGS *bcgs)
 {
+  const auto step = [bcgs](PetscScalar *const a[], const PetscTCBlocks &blocks) {
+    if (blocks.size > 1) return (*bcgs->steps->breakdown_blocks)(bcgs->n, &blocks, a[0], a[3], a[4], bcgs->w, bcgs->stream);
+    return (*bcgs->steps->breakdown_scaled)(bcgs->n, a[0], a[1], a[3], a[4], bcgs->w, bcgs->stream);
+  };
+
   PetscFunctionBegin;
-  if (bcgs->diagonal.d)
-    PetscCall(TCBCGSApplyScaled(
-      ksp, bcgs, BCGS_P, BCGS_T, BCGS_V, [bcgs](PetscScalar *const a[]) { return (*bcgs->steps->breakdown_scaled)(bcgs->n, a[0], a[1], a[3], a[4], bcgs->w, bcgs->stream); }, 3.0 * bcgs->n));
+  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_P, BCGS_T, BCGS_V, step, 2.0));
   else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_P, BCGS_RP, NULL, BCGS_V, BCGS_T));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -210,10 +214,15 @@ static PetscErrorCode TCBCGSFirst(KSP ksp, KSP_TCBCGS *bcgs)
 /* t <- K s, and its sums unless update or advance is to begin with them. r is work */
 static PetscErrorCode TCBCGSSecond(KSP ksp, KSP_TCBCGS *bcgs)
 {
-  const auto step = [bcgs](PetscScalar *const a[]) { return (*bcgs->steps->stabilize_scaled)(bcgs->n, a[0], a[1], a[2], bcgs->single ? a[3] : NULL, a[4], bcgs->w, bcgs->stream); };
+  const auto step = [bcgs](PetscScalar *const a[], const PetscTCBlocks &blocks) {
+    const PetscScalar *rp = bcgs->single ? a[3] : NULL;
+
+    if (blocks.size > 1) return (*bcgs->steps->stabilize_blocks)(bcgs->n, &blocks, a[0], a[2], rp, a[4], bcgs->w, bcgs->stream);
+    return (*bcgs->steps->stabilize_scaled)(bcgs->n, a[0], a[1], a[2], rp, a[4], bcgs->w, bcgs->stream);
+  };
 
   PetscFunctionBegin;
-  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_S, BCGS_R, BCGS_T, step, (bcgs->single ? 9.0 : 5.0) * bcgs->n));
+  if (bcgs->diagonal.d) PetscCall(TCBCGSApplyScaled(ksp, bcgs, BCGS_S, BCGS_R, BCGS_T, step, bcgs->single ? 8.0 : 4.0));
   else PetscCall(TCBCGSApply(ksp, bcgs, BCGS_S, BCGS_S, bcgs->single ? ksp->work[BCGS_RP] : NULL, BCGS_T, BCGS_R));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -235,7 +244,7 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The diagonal of the preconditioner where it is part of composed steps; a resident solve has taken it */
+/* The diagonal or the blocks of the preconditioner where it is part of composed steps; a resident solve has taken it */
 static PetscErrorCode TCBCGSTakeDiagonal(KSP ksp, KSP_TCBCGS *bcgs)
 {
   PetscFunctionBegin;
@@ -312,7 +321,7 @@ static PetscErrorCode KSPTCPrepare_TCBCGS(KSP ksp, KSPTC tc, const char **why)
 static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 {
   PetscFunctionBegin;
-  PetscCall(VecDestroy(&((KSP_TCBCGS *)tc)->diagonal.d));
+  PetscCall(KSPTCDiagonalRelease(&((KSP_TCBCGS *)tc)->diagonal));
   PetscCall(KSPTCResidentRelease(tc));
   PetscCall(KSPTCReleaseSteps<KSP_TCBCGS>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -352,7 +361,8 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU with
    `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0.
 
-   `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are.
+   `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are. So are `PCPBJACOBI` and `PCVPBJACOBI` from the left with blocks of up to
+   16 rows: they are applied once at the beginning of a solve, and once for each column of the largest block and once more where blocks are not known yet, in the first solve and after preconditioner or matrix have changed.
 
    With `-ksp_tcbcgs_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space,
    `PCNONE` or `PCJACOBI` from either side, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 1.6 million nonzeros the matrix is on

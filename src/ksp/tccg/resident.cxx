@@ -6,38 +6,41 @@
 #include "tccgimpl.h"
 
 const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host, KSPTCResidentCreate_Host, KSPTCStreamedCreate_Host, TCCGPipelinedCreate_Host},
+  {KSPTCChipGet_Host, {KSPTCResidentCreate_Host, KSPTCResidentCreate_Host, TCCGPipelinedCreate_Host}, KSPTCStreamedCreate_Host},
 #if PETSCTC_HAVE_CUDA
-  {TCCGChipGet_CUDA,  TCCGResidentCreate_CUDA,  TCCGStreamedCreate_CUDA,  TCCGPipelinedCreate_CUDA}
+  {TCCGChipGet_CUDA,  {TCCGResidentCreate_CUDA, TCCGSingleCreate_CUDA, TCCGPipelinedCreate_CUDA},     TCCGStreamedCreate_CUDA }
 #endif
 };
 
 static PetscErrorCode TCCGCall(KSP_TCCG *cg, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, PetscBool *refused)
 {
-  KSPTCResident *state = &cg->resident;
+  KSPTCResident     *state   = &cg->resident;
+  const KSPTCVariant variant = state->variant;
 
   PetscFunctionBegin;
 #if PETSCTC_HAVE_CUDA
   if (cg->backend == KSPTC_CUDA) {
-    if (state->pipelined) PetscCall(TCCGPipelined_CUDA(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
-    else if (state->layout) PetscCall(TCCGStreamed_CUDA(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+    if (state->layout) PetscCall(TCCGStreamed_CUDA(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+    else if (variant == KSPTC_VARIANT_PIPELINED) PetscCall(TCCGPipelined_CUDA(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
+    else if (variant == KSPTC_VARIANT_SINGLE) PetscCall(TCCGSingle_CUDA(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
     else PetscCall(TCCGResident_CUDA(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  if (state->pipelined) PetscCall(TCCGPipelined_Host(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
-  else if (state->layout) PetscCall(TCCGStreamed_Host(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+  if (state->layout) PetscCall(TCCGStreamed_Host(state->layout, chunk, v, cg->w, &state->work, refused, cg->stream));
+  else if (variant == KSPTC_VARIANT_PIPELINED) PetscCall(TCCGPipelined_Host(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
   else PetscCall(TCCGResident_Host(&state->form, chunk, v, cg->w, &state->work, refused, cg->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
-  const bool              scaled = !cg->identity, pipelined = cg->resident.pipelined;
+  const bool              scaled = !cg->identity, pipelined = cg->resident.variant == KSPTC_VARIANT_PIPELINED, carries = TCCGCarries(cg);
+  const PetscInt          writes  = carries ? 6 : 4;
   PetscBool               refused = PETSC_FALSE;
   PetscInt                read    = 0;
-  Vec                     v[6];
-  PetscScalar            *a[6];
+  Vec                     v[8];
+  PetscScalar            *a[8] = {};
   KSPTCChunk<TCCGScalars> chunk;
 
   PetscFunctionBegin;
@@ -50,19 +53,30 @@ static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   v[read + 1] = ksp->work[0];
   v[read + 2] = ksp->work[2];
   v[read + 3] = ksp->work[1];
-  PetscCall(KSPTCStepBegin(cg, read, 4, v, a));
-  const TCCGVectors vectors = {written[0], written[1], written[2], scaled ? written[3] : written[1], scaled ? a[0] : NULL, written[3], (PetscBool)(cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT), pipelined ? a[read - 1] : NULL};
+  if (carries) PetscCall(TCCGCarriedVectors(ksp, cg, v + read + 4));
+  PetscCall(KSPTCStepBegin(cg, read, writes, v, a));
+  const TCCGVectors vectors = {written[0],
+                               written[1],
+                               written[2],
+                               scaled ? written[3] : written[1],
+                               scaled ? a[0] : NULL,
+                               carries ? written[5] : written[3],
+                               (PetscBool)(cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT),
+                               pipelined ? a[read - 1] : NULL,
+                               carries ? written[4] : NULL};
 
   PetscCall(TCCGCall(cg, &chunk, &vectors, &refused));
-  PetscCall(KSPTCStepEnd(cg, read, 4, v, a, 0.0));
+  PetscCall(KSPTCStepEnd(cg, read, writes, v, a, 0.0));
   PetscCall(KSPTCResidentBegun(cg, chunk.last, refused));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A row's, of the steps and so of KSPCG */
-static PetscLogDouble TCCGRowFlops(KSP ksp, const KSP_TCCG *cg, PetscInt i)
+PetscLogDouble TCCGRowFlops(KSP ksp, const KSP_TCCG *cg, PetscInt i)
 {
   PetscLogDouble flops = i ? 8.0 : 6.0; /* direction, curvature, update */
+
+  if (TCCGCarries(cg) && i) flops += 2.0; /* A p */
 
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0;
   flops += ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0;

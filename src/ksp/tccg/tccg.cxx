@@ -10,6 +10,7 @@
    References: M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
                Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
+#include <petsctc/private/petsctcdevice.h>
 #include "tccgimpl.h" /*I "petsctc.h" I*/
 
 /* ---- the steps on vectors */
@@ -52,49 +53,102 @@ static PetscBool TCCGLeavesX(const KSP_TCCG *cg)
   return (PetscBool)(cg->lead > 0);
 }
 
-static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscBool first, PetscBool z_is_r)
+/* The p of iteration i+1 */
+static Vec TCCGDirectionOf(KSP ksp, const KSP_TCCG *cg, PetscInt i)
 {
-  const Vec      v[]    = {z_is_r ? ksp->work[0] : ksp->work[1], ksp->work[2], ksp->vec_sol};
-  const PetscInt writes = cg->late ? 2 : 1;
-  PetscScalar   *a[3]   = {NULL, NULL, NULL};
+  return i % cg->kept ? cg->p[i % cg->kept] : ksp->work[2];
+}
+
+/* Takes the place of that of iteration i+1-kept. x follows when it lacks as many updates as there are places, and then the first of them is to be written */
+static PetscErrorCode TCCGDirection(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool z_is_r)
+{
+  const PetscBool    first = (PetscBool)(i == 0), follows = (PetscBool)(cg->late == cg->kept);
+  const PetscInt     many = follows ? cg->kept : 1, writes = follows ? 2 : 1;
+  const Vec          P     = TCCGDirectionOf(ksp, cg, i);
+  PetscInt           reads = 1, next = 1;
+  const PetscScalar *old[PETSCTC_LATE];
+  Vec                v[PETSCTC_LATE + 3];
+  PetscScalar       *a[PETSCTC_LATE + 3];
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStepBegin(cg, 1, writes, v, a));
-  PetscCall((*cg->steps->direction)(cg->n, first, a[0], a[1], a[2], cg->w, cg->stream));
-  PetscCall(KSPTCStepEnd(cg, 1, writes, v, a, first ? 0.0 : 2.0 * writes * cg->n));
-  cg->late = PETSC_FALSE;
+  v[0] = z_is_r ? ksp->work[0] : ksp->work[1];
+  for (PetscInt k = 0; k < many && !first; k++) {
+    const Vec of = TCCGDirectionOf(ksp, cg, i - many + k);
+
+    if (of != P) v[reads++] = of;
+  }
+  v[reads] = P;
+  if (follows) v[reads + 1] = ksp->vec_sol;
+  PetscCall(KSPTCStepBegin(cg, reads, writes, v, a));
+  for (PetscInt k = 0; k < many && !first; k++) old[k] = TCCGDirectionOf(ksp, cg, i - many + k) == P ? a[reads] : a[next++];
+  PetscCall((*cg->steps->direction)(cg->n, first, a[0], many, old, a[reads], follows ? a[reads + 1] : NULL, cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, reads, writes, v, a, first ? 0.0 : (2.0 + (follows ? 2.0 * many : 0.0)) * cg->n));
+  if (follows) cg->late = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The end of a solve by steps: x is complete */
 static PetscErrorCode TCCGSettle(KSP ksp, KSP_TCCG *cg)
 {
-  const Vec    v[] = {ksp->work[2], ksp->vec_sol};
-  PetscScalar *a[2];
+  Vec          v[PETSCTC_LATE + 1];
+  PetscScalar *a[PETSCTC_LATE + 1];
 
   PetscFunctionBegin;
   if (!cg->late) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCStepBegin(cg, 1, 1, v, a));
-  PetscCall((*cg->steps->settle)(cg->n, a[0], a[1], cg->w, cg->stream));
-  PetscCall(KSPTCStepEnd(cg, 1, 1, v, a, 2.0 * cg->n));
-  cg->late = PETSC_FALSE;
+  for (PetscInt k = 0; k < cg->kept; k++) v[k] = TCCGDirectionOf(ksp, cg, k);
+  v[cg->kept] = ksp->vec_sol;
+  PetscCall(KSPTCStepBegin(cg, cg->kept, 1, v, a));
+  PetscCall((*cg->steps->settle)(cg->n, cg->kept, a, a[cg->kept], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, cg->kept, 1, v, a, 2.0 * cg->late * cg->n));
+  cg->late = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* w <- A p and p.w, by the product or by a step of its own: then the update finds it done */
-static PetscErrorCode TCCGCurvature(KSP ksp, KSP_TCCG *cg, PetscBool first)
+/* A vector like KSPCG's, which KSPSetUp() may have made anew, in other memory */
+static PetscErrorCode TCCGAnother(KSP ksp, Vec *v)
 {
-  const Vec    v[] = {ksp->work[2], ksp->work[1]};
-  PetscScalar *a[2];
+  PetscBool alike = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  if (*v) PetscCall(PetscObjectTypeCompare((PetscObject)*v, ((PetscObject)ksp->work[0])->type_name, &alike));
+  if (!alike) PetscCall(VecDestroy(v));
+  if (!*v) PetscCall(VecDuplicate(ksp->work[0], v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A z and A p of iterations that carry A p: KSPCG's where it was told to, else ours */
+PetscErrorCode TCCGCarriedVectors(KSP ksp, KSP_TCCG *cg, Vec carried[2])
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    if (ksp->nwork < 5) PetscCall(TCCGAnother(ksp, &cg->carried[k]));
+    carried[k] = ksp->nwork < 5 ? cg->carried[k] : ksp->work[3 + k];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* w <- A p and p.w, or where A p is carried A z and z.A z, by the product or by a step of its own: then the update finds it done */
+static PetscErrorCode TCCGMultiply(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool z_is_r)
+{
+  const PetscBool carries = TCCGCarries(cg);
+  const PetscBool first   = (PetscBool)(i == 0);
+  Vec             v[]     = {TCCGDirectionOf(ksp, cg, i), ksp->work[1]}, carried[2];
+  PetscScalar    *a[2];
 
   PetscFunctionBegin;
   cg->w->first = first;
   cg->w->sums  = NULL;
+  if (carries) {
+    PetscCall(TCCGCarriedVectors(ksp, cg, carried));
+    v[0] = z_is_r ? ksp->work[0] : ksp->work[1];
+    v[1] = carried[0];
+  }
   if (KSPTCInVain(cg)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCMultSums(ksp, cg, cg->A, v[0], v[0], NULL, v[1], &cg->w->sums));
   if (cg->w->sums) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCStepBegin(cg, 2, 0, v, a));
-  PetscCall((*cg->steps->curvature)(cg->n, first, a[0], a[1], cg->w, cg->stream));
+  if (carries) PetscCall((*cg->steps->slope)(cg->n, a[0], a[1], cg->w, cg->stream));
+  else PetscCall((*cg->steps->curvature)(cg->n, first, a[0], a[1], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 0, v, a, 2.0 * cg->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -105,11 +159,11 @@ static PetscLogDouble TCCGSumsFlops(const KSP_TCCG *cg)
   return cg->w->sums ? 2.0 * cg->n : 0.0;
 }
 
-static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
+static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
   const PetscBool late   = TCCGLeavesX(cg);
   const PetscInt  writes = late ? 1 : 2;
-  const Vec       v[]    = {ksp->work[2], ksp->work[1], ksp->work[0], ksp->vec_sol};
+  const Vec       v[]    = {TCCGDirectionOf(ksp, cg, i), ksp->work[1], ksp->work[0], ksp->vec_sol};
   PetscLogDouble  flops  = 2.0 * writes * cg->n + TCCGSumsFlops(cg);
   PetscScalar    *a[4]   = {NULL, NULL, NULL, NULL};
 
@@ -119,31 +173,64 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCStepBegin(cg, 2, writes, v, a));
   PetscCall((*cg->steps->update)(cg->n, cg->identity, a[0], a[1], a[3], a[2], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, writes, v, a, flops));
-  cg->late = late;
+  cg->late = late ? cg->late + 1 : 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* KSPCG's a row, of the application of a preconditioner that is part of the steps: of PCJACOBI, and of MatNullSpaceRemove(). PCNONE has none */
+/* KSPCG's a row, of the application of a preconditioner that is part of the steps: of PCJACOBI and those of blocks, and of MatNullSpaceRemove(). PCNONE has none */
 PetscLogDouble TCCGScaleFlops(const KSP_TCCG *cg)
 {
-  return (cg->diagonal.jacobi ? 1.0 : 0.0) + (cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT ? 1.0 : 0.0);
+  return KSPTCDiagonalFlops(&cg->diagonal) + (cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT ? 1.0 : 0.0);
 }
 
 /* TCCGUpdate() and TCCGPrecondition() in one step. z takes the place of w */
-static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg)
+static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
   const PetscBool late   = TCCGLeavesX(cg);
   const PetscInt  writes = late ? 2 : 3;
-  const Vec       v[]    = {ksp->work[2], cg->diagonal.d, ksp->work[0], ksp->work[1], ksp->vec_sol};
+  const Vec       v[]    = {TCCGDirectionOf(ksp, cg, i), cg->diagonal.d, ksp->work[0], ksp->work[1], ksp->vec_sol};
   PetscLogDouble  flops  = (2.0 * writes - 2.0 + TCCGScaleFlops(cg)) * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
   PetscScalar    *a[5]   = {NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
   cg->w->constant = (PetscBool)(cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT);
   PetscCall(KSPTCStepBegin(cg, 2, writes, v, a));
-  PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[3], a[1], a[4], a[2], a[3], cg->w, cg->stream));
+  const PetscTCBlocks blocks = KSPTCBlocksOf(&cg->diagonal, cg->n, a[1]);
+
+  if (blocks.size > 1) PetscCall((*cg->steps->update_blocks)(cg->n, &blocks, a[0], a[3], a[4], a[2], a[3], cg->w, cg->stream));
+  else PetscCall((*cg->steps->update_scaled)(cg->n, a[0], a[3], a[1], a[4], a[2], a[3], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, writes, v, a, flops));
-  cg->late = late;
+  cg->late = late ? cg->late + 1 : 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* In place of TCCGDirection() and TCCGUpdate() where A p is carried; with the preconditioner's diagonal d in place of TCCGUpdateScaled(). z_is_r: in this iteration */
+static PetscErrorCode TCCGAdvance(KSP ksp, KSP_TCCG *cg, PetscBool first, PetscBool z_is_r, Vec d)
+{
+  const PetscInt writes = d ? 5 : 4;
+  PetscInt       reads  = 1;
+  PetscLogDouble flops  = (first ? 4.0 : 8.0) * cg->n + TCCGSumsFlops(cg);
+  Vec            v[7], carried[2];
+  PetscScalar   *a[7];
+
+  PetscFunctionBegin;
+  PetscCall(TCCGCarriedVectors(ksp, cg, carried));
+  v[0] = carried[0];
+  if (d || !z_is_r) v[reads++] = d ? d : ksp->work[1];
+  v[reads]     = ksp->work[2];
+  v[reads + 1] = carried[1];
+  v[reads + 2] = ksp->vec_sol;
+  v[reads + 3] = ksp->work[0];
+  if (d) v[reads + 4] = ksp->work[1];
+  if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
+  if (d) flops += TCCGScaleFlops(cg) * cg->n;
+  if (d || cg->identity) flops += TCCGProjectFlops(ksp, cg);
+  PetscCall(KSPTCStepBegin(cg, reads, writes, v, a));
+  PetscScalar **const to = a + reads;
+
+  if (d) PetscCall((*cg->steps->advance_scaled)(cg->n, first, a[0], a[1], to[0], to[1], to[2], to[3], to[4], cg->w, cg->stream));
+  else PetscCall((*cg->steps->advance)(cg->n, first, cg->identity, z_is_r ? NULL : a[1], a[0], to[0], to[1], to[2], to[3], cg->w, cg->stream));
+  PetscCall(KSPTCStepEnd(cg, reads, writes, v, a, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -166,14 +253,17 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
   PetscCall(KSPTCReplayLegal(ksp, &watched));
   if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
+  cg->diagonal.projects = (PetscBool)!cg->single_reduction;
   PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
-  cg->resident.is = PETSC_FALSE;
-  cg->late        = PETSC_FALSE;
+  cg->resident.is     = PETSC_FALSE;
+  cg->resident.wanted = cg->single_reduction ? KSPTC_VARIANT_SINGLE : cg->variant;
+  cg->late            = 0;
+  cg->kept            = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* r <- b - A x, and what KSPCG starts the objective function from: 0 at x = 0 (and -1/2 x'Ax elsewhere, not what its comment says: kept, the value is PETSc's) */
-static PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
+PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
 {
   const Vec   X = ksp->vec_sol, B = ksp->vec_rhs, R = ksp->work[0];
   PetscScalar rx, bx;
@@ -189,20 +279,20 @@ static PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
     PetscCall(VecDot(B, X, &bx));
     *obj = 0.5 * PetscRealPart(rx) - 0.5 * PetscRealPart(bx);
   }
-  PetscCall(VecFlag(R, ksp->reason == KSP_DIVERGED_PC_FAILED));
+  if (!cg->single_reduction) PetscCall(VecFlag(R, ksp->reason == KSP_DIVERGED_PC_FAILED)); /* as KSPCG, which leaves it out there */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Is z, and with it beta, there at the end of iteration `it`, for its norm or since it is r? */
 static PetscBool TCCGEndsWithZ(KSP ksp, const KSP_TCCG *cg, PetscInt it)
 {
-  if (cg->identity || cg->resident.is) return PETSC_TRUE;
+  if (cg->identity || cg->resident.is || cg->blocks.replays) return PETSC_TRUE;
   if (ksp->normtype == KSP_NORM_NATURAL) return PETSC_TRUE;
   return ksp->normtype == KSP_NORM_PRECONDITIONED && ksp->chknorm < it + 1 ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* The norm after `it` iterations, from the scalars read. It is 0 where PETSc does not compute one */
-static PetscErrorCode TCCGNorm(KSP ksp, KSP_TCCG *cg, PetscInt it, PetscReal *dp, PetscBool *failed)
+PetscErrorCode TCCGNorm(KSP ksp, KSP_TCCG *cg, PetscInt it, PetscReal *dp, PetscBool *failed)
 {
   const PetscBool skip = it > 0 && ksp->chknorm >= it + 1 ? PETSC_TRUE : PETSC_FALSE;
 
@@ -269,7 +359,7 @@ static PetscErrorCode TCCGTestBeta(KSP ksp, KSP_TCCG *cg, PetscInt i)
 static PetscErrorCode TCCGNegativeCurvature(KSP ksp, KSP_TCCG *cg)
 {
   PetscFunctionBegin;
-  if (ksp->converged_neg_curve) {
+  if (ksp->converged_neg_curve && !cg->single_reduction) { /* KSPCG has not heard of it there */
     PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)cg->s.dpi));
     ksp->reason = KSP_CONVERGED_NEG_CURVE;
   } else {
@@ -323,36 +413,58 @@ static PetscErrorCode TCCGNext(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *fai
 static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
   const PetscBool first = i == 0 ? PETSC_TRUE : PETSC_FALSE, z_is_r = cg->identity; /* whatever is kept: z has been made */
-  PetscBool       ends_with_z;
+  const PetscInt  its = ksp->its;
+  PetscBool       ends_with_z, carries;
 
   PetscFunctionBegin;
   PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
   ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
   if (!first && !TCCGEndsWithZ(ksp, cg, i)) { /* KSPCG does so before it counts the iteration, which tells after an error */
-    const PetscInt its = ksp->its;
-
     ksp->its = PetscMin(its, i);
     PetscCall(TCCGPrecondition(ksp, cg));
     ksp->its = its;
   }
-  PetscCall(TCCGDirection(ksp, cg, first, z_is_r));
-  PetscCall(TCCGCurvature(ksp, cg, first));
-  if (ends_with_z && !cg->diagonal.d) PetscCall(TCCGUpdate(ksp, cg));
+  carries = TCCGCarries(cg);
+  if (!carries) PetscCall(TCCGDirection(ksp, cg, i, z_is_r));
+  if (cg->single_reduction) ksp->its = PetscMin(its, i); /* as above */
+  PetscCall(TCCGMultiply(ksp, cg, i, z_is_r));
+  ksp->its = its;
+  if (ends_with_z && !cg->diagonal.d) PetscCall(carries ? TCCGAdvance(ksp, cg, first, z_is_r, NULL) : TCCGUpdate(ksp, cg, i));
   PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, TCCGNormOfType(ksp->normtype)));
-  if (!ends_with_z) PetscCall(TCCGUpdate(ksp, cg));
-  else PetscCall(cg->diagonal.d ? TCCGUpdateScaled(ksp, cg) : TCCGPrecondition(ksp, cg));
+  if (carries && (!ends_with_z || cg->diagonal.d)) PetscCall(TCCGAdvance(ksp, cg, first, z_is_r, ends_with_z ? cg->diagonal.d : NULL));
+  else if (!ends_with_z) PetscCall(TCCGUpdate(ksp, cg, i));
+  else PetscCall(cg->diagonal.d ? TCCGUpdateScaled(ksp, cg, i) : TCCGPrecondition(ksp, cg));
   PetscCall(KSPTCIterationBegun(cg, i + 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The diagonal of the preconditioner where it is part of the steps; a resident solve has taken it */
+/* The diagonal or the blocks of the preconditioner where it is part of the steps; a resident solve has taken it */
 static PetscErrorCode TCCGTakeDiagonal(KSP ksp, KSP_TCCG *cg)
 {
+  const PetscBool none = (PetscBool)(cg->diagonal.bs > 1 && TCCGCarries(cg)); /* blocks are part of no step that carries A p */
+
   PetscFunctionBegin;
-  if (!cg->resident.is && !cg->identity && TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
+  if (!cg->resident.is && !cg->identity && !none && TCCGNormOfZ(ksp)) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[0], &cg->diagonal));
   else if (!cg->resident.is) PetscCall(VecDestroy(&cg->diagonal.d));
   cg->last_pc_in_steps = (PetscBool)(cg->diagonal.d != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How many directions are kept in a solve whose iterations begin ahead: those besides KSPCG's must find room */
+static PetscErrorCode TCCGKeepDirections(KSP ksp, KSP_TCCG *cg)
+{
+  const PetscInt large = 1500000; /* rows from which on vectors come from device memory in every iteration. Measured: docs/performance.md */
+  PetscBool      room  = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  cg->kept = 1;
+  if (!TCCGLeavesX(cg) || TCCGCarries(cg) || cg->resident.is) PetscFunctionReturn(PETSC_SUCCESS);
+  if (cg->directions == PETSC_DECIDE && (cg->backend != KSPTC_CUDA || cg->n < large)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (cg->directions == PETSC_DECIDE && !cg->p[PETSCTC_LATE - 1]) PetscCall(PetscTCDeviceHasRoom((PETSCTC_LATE - 1) * sizeof(PetscScalar) * cg->n, &room));
+  if (cg->directions != 1 && room) cg->kept = PETSCTC_LATE;
+  for (PetscInt k = 1; k < cg->kept; k++) PetscCall(TCCGAnother(ksp, &cg->p[k]));
+  cg->last_directions = cg->kept;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -365,7 +477,8 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
+  if (cg->blocks.replays) PetscCall(TCCGColumnTaken(ksp, cg, i));
+  else PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -385,7 +498,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
 }
 
 /* KSPCG's loop. After `failed` it ends with the reason that is set */
-static PetscErrorCode TCCGLoop(KSP ksp, KSP_TCCG *cg)
+PetscErrorCode TCCGLoop(KSP ksp, KSP_TCCG *cg)
 {
   PetscBool failed = PETSC_FALSE;
   PetscInt  i      = 0;
@@ -415,9 +528,11 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentSetUp(ksp, cg, cg->A, v, cg->identity, NULL, &cg->diagonal));
   PetscCall(TCCGTakeDiagonal(ksp, cg));
+  PetscCall(TCCGKeepDirections(ksp, cg));
   const PetscErrorCode ierr = TCCGLoop(ksp, cg);
 
   if (!ierr || ierr == PETSC_ERR_NOT_CONVERGED) PetscCall(TCCGSettle(ksp, cg)); /* for one who goes on after that error, too */
+  cg->last_single = TCCGCarries(cg);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -430,18 +545,36 @@ static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
   const char     *watched = NULL;
 
   PetscFunctionBegin;
-  if (ksp->normtype == KSP_NORM_NATURAL && ksp->chknorm > 0) PetscCall(KSPTCReplayLegal(ksp, &watched)); /* KSPCG makes z and beta twice then, before and behind the monitors */
-  if (cg->single_reduction) *why = "single reduction was requested";
-  else if (cg->radius != 0.0) *why = "a trust-region radius is set";
+  if (cg->single_reduction || (ksp->normtype == KSP_NORM_NATURAL && ksp->chknorm > 0)) PetscCall(KSPTCWatched(ksp, &watched)); /* KSPCG multiplies before the monitors then, or makes z and beta twice, before and behind them */
+  if (cg->radius != 0.0) *why = "a trust-region radius is set";
   else if (cg->obj_min < 0.0) *why = "an objective target is set";
+  else if (watched && cg->single_reduction) *why = "single reduction is watched";
   else if (watched) *why = "the natural norm is watched with -ksp_check_norm_iteration";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCOptions_TCCG(KSP ksp, KSPTC tc, PetscOptionItems PetscOptionsObject)
+{
+  KSP_TCCG *cg   = (KSP_TCCG *)tc;
+  PetscInt  many = cg->directions;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsInt("-ksp_tccg_directions", "Directions kept where iterations begin ahead, so that the solution follows so many iterations together: 1, 4, or decide", tc->page, many, &many, NULL));
+  PetscCheck(many == PETSC_DECIDE || many == 1 || many == PETSCTC_LATE, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-ksp_tccg_directions %" PetscInt_FMT ": it must be 1, %d or decide", many, (int)PETSCTC_LATE);
+  cg->directions = many;
+  PetscCall(TCCGColumnsOptions(ksp, cg, PetscOptionsObject));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
 {
+  KSP_TCCG *cg = (KSP_TCCG *)tc;
+
   PetscFunctionBegin;
-  PetscCall(VecDestroy(&((KSP_TCCG *)tc)->diagonal.d));
+  PetscCall(KSPTCDiagonalRelease(&cg->diagonal));
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&cg->carried[k]));
+  for (int k = 1; k < PETSCTC_LATE; k++) PetscCall(VecDestroy(&cg->p[k]));
+  PetscCall(TCCGColumnsRelease(cg));
   PetscCall(KSPTCResidentRelease(tc));
   PetscCall(KSPTCReleaseSteps<KSP_TCCG>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -502,6 +635,7 @@ static PetscErrorCode KSPCGUseSingleReduction_TCCG(KSP ksp, PetscBool flg)
   PetscCall(KSPTCTakeSolve(ksp, tc));
   PetscCall(TCCGWrapGetObjFcn(ksp, cg));
   cg->single_reduction = flg;
+  if (!flg && cg->variant == KSPTC_VARIANT_SINGLE) cg->variant = KSPTC_VARIANT_CLASSIC; /* the same switch */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -526,8 +660,10 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tccg_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process, add p.Ap while Ap is made (default)
 .  -ksp_tccg_ahead <decide>      - (decide|0 to 16) iterations begun before the host has looked at the one before them
+.  -ksp_tccg_directions <decide> - (decide|1|4) directions kept where iterations begin ahead, so that the solution follows so many iterations together
 .  -ksp_tccg_resident <decide>   - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
--  -ksp_tccg_variant <classic>   - (classic|single|pipelined|auto) recurrences
+.  -ksp_tccg_variant <classic>   - (classic|single|pipelined|auto) recurrences
+-  -ksp_tccg_matsolve <decide>   - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
 
    Level: beginner
 
@@ -536,8 +672,8 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    memory of the vectors, and the host reads them once an iteration. All options of `KSPCG` are options of this type too; norm types, monitors, convergence tests, reasons,
    residual histories and iteration counts are the same up to rounding. Any matrix and any preconditioner will do.
 
-   A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with single reduction, a trust-region radius or an
-   objective target, with `-ksp_check_norm_iteration`, the natural norm and monitors or a test of the user's, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
+   A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with a trust-region radius or an objective
+   target, with monitors or a test of the user's and single reduction, or `-ksp_check_norm_iteration` and the natural norm, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
 
    The flops logged are those of `KSPCG`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
    application of the matrix and of the preconditioner may have run and been logged.
@@ -547,20 +683,28 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    With `-ksp_tccg_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
    a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
    matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU with
-   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0.
+   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0. The solution then follows one iteration late, or with `-ksp_tccg_directions 4`
+   four iterations together, for which three vectors more are kept: the same bits with less memory traffic. Left open that is on a GPU from 1.5 million rows on, where there is room.
 
    `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are. So is the projection against a null space of the constants alone
-   (`MatSetNullSpace()`), with it or with `PCNONE`.
+   (`MatSetNullSpace()`), with it or with `PCNONE`. So are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to 16 rows: they are applied once at the beginning of a solve, and once for each column of the largest
+   block and once more where blocks are not known yet, in the first solve and after preconditioner or matrix have changed; with `single` they are applied by themselves.
 
    With `-ksp_tccg_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space, or with that of the constants,
    `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 2 million nonzeros the matrix is on
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.8 million rows on an H200, if that has
    neither tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
 
-   `-ksp_tccg_variant` chooses the recurrences. `classic` are those of `KSPCG`. `single` is `KSPCGUseSingleReduction()`: `KSPCG`'s own code. `pipelined` are those of `KSPPIPECG`, with one barrier an iteration instead
-   of two, for resident solves with the matrix on the chip (`form`) and the right-hand side where the solution is; other solves stay classic and `-ksp_view` says so. `auto` takes them wherever they are possible. Rounding errors
-   grow in these recurrences: every 64 iterations, and before anything ends a solve, the residual and the products that are carried are made anew from the iterate and the direction. The true residual at the end is that of `KSPCG` within a factor of two.
+   `-ksp_tccg_variant` chooses the recurrences. `classic` are those of `KSPCG`. `single` are those of `KSPCGUseSingleReduction()`, with one barrier an iteration
+   where the matrix is on the chip and two instead of three where its layout is read. `pipelined` are those of `KSPPIPECG`, with one barrier an iteration instead
+   of two, for resident solves with the matrix on the chip (`form`) and the right-hand side where the solution is; other solves stay classic and `-ksp_view` says so. `auto` is `pipelined` with
+   the matrix on the chip, `single` where its layout is read, and `classic` for others. Rounding errors grow in pipelined recurrences: every 64 iterations, and before anything ends a solve, the residual and the products that are carried are made anew from the iterate and the direction. The true residual at the end is that of `KSPCG` within a factor of two.
    Iteration counts differ, by less than a percent in most solves, by 16 percent in one of 1789 iterations, and by more near the attainable accuracy, where `KSPCG` goes by a residual that is not that of its iterate any more.
+
+   `KSPMatSolve()` takes up to 8 right-hand sides at once with `-ksp_tccg_matsolve true`: one product of the matrix with a block of vectors, and steps that go over all of them. Each column has its own recurrences and ends by itself;
+   counts, reasons, histories and monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tccg_resident` takes, but no null space, with `classic`
+   recurrences, and no guess, DM, or functions of the user's for each solve. `decide` takes blocks on a GPU where they are expected to be faster: not for fewer than 6 columns of a matrix that fits on the chip, nor where resident
+   solves read the matrix from its layout. The batch size (`KSPSetMatSolveBatchSize()`) is respected.
 
    Sums are added in a fixed order: two runs give the same bits.
 
@@ -569,7 +713,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    P. Ghysels, W. Vanroose, Hiding global synchronization latency in the preconditioned Conjugate Gradient algorithm, Parallel Computing 40, 2014;
    Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 
-.seealso: [](ch_ksp), `KSPCG`, `KSPPIPECG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`
+.seealso: [](ch_ksp), `KSPCG`, `KSPPIPECG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`, `KSPMatSolve()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 {
@@ -583,12 +727,15 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->prepare             = KSPTCPrepare_TCCG;
   cg->solve               = KSPSolve_TCCG;
   cg->choose              = KSPTCChoose_TCCG;
+  cg->options             = KSPTCOptions_TCCG;
+  cg->directions          = PETSC_DECIDE;
   cg->resident.may_stream = PETSC_TRUE;
   cg->diagonal.projects   = PETSC_TRUE;
   cg->release             = KSPTCRelease_TCCG;
   cg->resident.kernel     = TCCGResidentKernels;
   cg->resident.vectors    = TCCGVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
+  PetscCall(TCCGColumnsAttach(ksp, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGSetRadius_C", &cg->set_radius));

@@ -29,7 +29,7 @@ PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
 
 PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, TCBCGSVectorsOfBlock(scaled).rows);
+  const KSPTCGrid grid = KSPTCGridOf(form, TCBCGSVectorsOfBlock(scaled));
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), (scaled ? 2 : 1) * PER_SIDE, &grid, 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
@@ -43,6 +43,6 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
-  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

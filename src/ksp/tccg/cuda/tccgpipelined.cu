@@ -231,7 +231,7 @@ const void *const *KernelsOf(bool scaled)
 
 PetscErrorCode TCCGPipelinedCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, TCCGPipelinedVectorsOfBlock(scaled).rows);
+  const KSPTCGrid grid = KSPTCGridOf(form, TCCGPipelinedVectorsOfBlock(scaled));
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled), 2, &grid, 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
@@ -243,6 +243,6 @@ PetscErrorCode TCCGPipelined_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSc
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[steps->tensor ? 1 : 0], form, TCCGPipelinedVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[steps->tensor ? 1 : 0], form, TCCGPipelinedVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

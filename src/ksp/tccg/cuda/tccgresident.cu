@@ -28,7 +28,7 @@ PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 
 PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, TCCGVectorsOfBlock(scaled).rows);
+  const KSPTCGrid grid = KSPTCGridOf(form, TCCGVectorsOfBlock(scaled));
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? SCALED : PLAIN), scaled ? 4 : 2, &grid, form->m, sizeof(TCCGScalars), Barrier::records, work, can));
@@ -40,6 +40,6 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled).rows, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -133,44 +133,24 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
 
 __device__ __forceinline__ void Begin(TCCGScalars &s, bool first)
 {
-  if (first) TCCGDirection<true, false>{}.begin(s);
-  else TCCGDirection<false, false>{}.begin(s);
-}
-
-__device__ __forceinline__ void Curve(TCCGScalars &s, bool first, const double pw[])
-{
-  TCCGCurvature step = {};
-
-  step.first = first;
-  step.end(s, pw);
+  if (first) TCCGDirection<true, 0>{}.begin(s);
+  else TCCGDirection<false, 0>{}.begin(s);
 }
 
 /* Sums, test and record of iteration `it` */
 template <Kind kind>
 __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
-  TCCGScalars left; /* nobody's: the record is the scalars as they are then */
+  TCCGScalars       left; /* nobody's: the record is the scalars as they are then */
+  const PetscTCTest test = KSPTCTestAt(P.chunk, it);
 
-  if constexpr (kind != PLAIN) {
-    TCCGUpdateScaled<false, kind == PROJECTED> step = {};
+  if constexpr (kind == PLAIN) TCCGEndPlain(s, true, sum, test, &left);
+  else if constexpr (kind == PROJECTED) TCCGEndScaled<true>(s, sum, P.A.m, test, &left);
+  else {
+    double all[TCCG_SCALED_SUMS<false>];
 
-    step.n      = P.A.m;
-    step.test   = KSPTCTestAt(P.chunk, it);
-    step.record = &left;
-    if constexpr (kind == PROJECTED) step.end(s, sum);
-    else {
-      double all[TCCG_SCALED_SUMS<false>];
-
-      TCCGTestedSums(s, P.chunk.test.norm, sum, all);
-      step.end(s, all);
-    }
-  } else {
-    TCCGUpdate<false> step = {};
-
-    step.identity = true;
-    step.test     = KSPTCTestAt(P.chunk, it);
-    step.record   = &left;
-    step.end(s, sum);
+    TCCGTestedSums(s, P.chunk.test.norm, sum, all);
+    TCCGEndScaled<false>(s, all, 0.0, test, &left);
   }
   KSPTCRecord(P, it, s);
 }
@@ -217,7 +197,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     const double pw = Multiply(P, own);
 
     alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) {
-      Curve(s, it == 0, total);
+      TCCGEndCurvature(s, total[0], it == 0);
       told.tell(s.stop, s.a, s.mean);
     });
     if (!alive || told.stop != 0.0) break;

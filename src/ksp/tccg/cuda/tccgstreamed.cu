@@ -18,18 +18,12 @@
      M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#include <petsctc/private/ksptcstreamed.cuh>
-#include <petsctc/private/tccgresident.h>
-#include <petsctc/private/tccgsteps.h>
+#include "tccgstreamed.cuh"
+
+using namespace tccgstreamed;
 
 namespace
 {
-constexpr int LEAST = 2, MOST = 3;           /* vectors in shared memory: r, w, x */
-constexpr int SUMS = TCCG_SCALED_SUMS<true>; /* of an iteration's second reduction, at most */
-
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
-using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
-
 template <int R>
 struct Share : KSPTCStreamedShare<R> {
   double             *r, *w;
@@ -37,11 +31,6 @@ struct Share : KSPTCStreamedShare<R> {
 
   __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), r(memory), w(r + P.deal.numbers), x(P, 2, memory, P.v.x) { }
 };
-
-__device__ __forceinline__ double Scale(const Problem &P, int row)
-{
-  return P.v.diagonal ? __ldg(P.v.diagonal + row) : 1.0;
-}
 
 template <bool projected>
 __device__ __forceinline__ double Project(double z, double mean)
@@ -149,42 +138,9 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, do
   });
 }
 
-/* What follows is done by one thread of every block, with sums of the same bits */
-
-__device__ __noinline__ void Begin(TCCGScalars &s, bool first)
-{
-  if (first) TCCGDirection<true, false>{}.begin(s);
-  else TCCGDirection<false, false>{}.begin(s);
-}
-
 __device__ __noinline__ void Curve(TCCGScalars &s, bool first, double pw)
 {
-  TCCGCurvature step = {};
-
-  step.first = first;
-  step.end(s, &pw);
-}
-
-/* Sums, test and record of iteration `it` */
-template <bool projected>
-__device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
-{
-  TCCGScalars                        left; /* nobody's: the record is the scalars as they are then */
-  TCCGUpdateScaled<false, projected> scaled = {};
-  TCCGUpdate<false>                  plain  = {};
-
-  scaled.test = plain.test = KSPTCTestAt(P.chunk, it);
-  scaled.record = plain.record = &left;
-  scaled.n                     = P.m;
-  plain.identity               = true;
-  if constexpr (projected) scaled.end(s, sum);
-  else if (P.v.diagonal) {
-    double all[TCCG_SCALED_SUMS<false>];
-
-    TCCGTestedSums(s, P.chunk.test.norm, sum, all);
-    scaled.end(s, all);
-  } else plain.end(s, sum);
-  KSPTCRecord(P, it, s);
+  TCCGEndCurvature(s, pw, first);
 }
 
 /* projected: with a constant null space. A kernel of its own: its sums take registers */
@@ -261,31 +217,36 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   }
 }
 
-/* With so many rows to a lane: without a projection, and behind it with one */
+constexpr int KERNELS = 3;
+
+/* With so many rows to a lane: without a projection, with one, and with A p carried */
 template <int R>
-const void *const *KernelsWith()
+const void *const *KernelsWith(const void *single)
 {
-  static const void *const kernels[] = {(const void *)StreamedKernel<R, false>, (const void *)StreamedKernel<R, true>};
+  static const void *const kernels[KERNELS] = {(const void *)StreamedKernel<R, false>, (const void *)StreamedKernel<R, true>, single};
 
   return kernels;
 }
 
 const void *const *KernelsOf(const AIJTCLayout *layout)
 {
-  return layout->params.rrows == 4 ? KernelsWith<4>() : (layout->params.rrows == 2 ? KernelsWith<2>() : KernelsWith<1>());
+  const void *const single = SingleKernelOf(layout);
+
+  return layout->params.rrows == 4 ? KernelsWith<4>(single) : (layout->params.rrows == 2 ? KernelsWith<2>(single) : KernelsWith<1>(single));
 }
 } // namespace
 
 PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(KernelsOf(layout), 2, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCStreamedCreate(KernelsOf(layout), KERNELS, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCCGStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedRun(KernelsOf(layout)[v->constant ? 1 : 0], layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
+  PetscCheck(!v->s || !v->constant, PETSC_COMM_SELF, PETSC_ERR_SUP, "Iterations that carry A p have no projection");
+  PetscCall(KSPTCStreamedRun(KernelsOf(layout)[v->s ? 2 : (v->constant ? 1 : 0)], layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,233 @@
+/*
+   Method
+     Conjugate gradients that carry A p (kspsteps.h: advance) in one cooperative kernel (ksptcresident.cuh), with one barrier an iteration:
+
+       multiply s <- A z, published; z.s, and the sums of the update before                barrier with two sums, three with a preconditioner; test of the norm and record of the iteration before, b, a;
+                                                                                           meanwhile s of the ghosts
+       update   p <- z + b p; w <- s + b w; x <- x + a p; r <- r - a w; z; of the ghosts w, r, z
+
+     A block makes r of its ghosts itself, with the bits of their own block, so s is all that it needs of others. The last iteration of a call has a barrier of its own behind it, for its test and record.
+     A number published for a barrier may be fetched still when that of the next one is stored: two arrays, by turns.
+
+   Layout
+     Vectors of a block: of its rows x, p, w, s, (the diagonal, r,) z, and behind z that of the ghosts; of the ghosts w, s, (the diagonal, r). Without preconditioner z is r. published: two numbers a row
+
+   Memory traffic
+     A call: the form once, x, r, p, w twice. An iteration: 16 bytes a row stored and 16 a ghost fetched, in L2, as in classic ones (tccgresident.cuh); a barrier less, whose latency decides: 1.6 us of 4.7 for 7-point 43^3
+
+   References
+     A. T. Chronopoulos, C. W. Gear, s-step iterative methods for symmetric linear systems, J. Comput. Appl. Math. 25(2), 1989;
+     E. F. D'Azevedo, V. L. Eijkhout, C. H. Romine, Conjugate gradient algorithms with reduced synchronization overhead on distributed memory multiprocessors, LAPACK Working Note 56, 1993
+*/
+#include <petsctc/private/ksptcresident.cuh>
+#include <petsctc/private/tccgresident.h>
+#include <petsctc/private/tccgsteps.h>
+
+namespace
+{
+/* z.s, and r.r if z is r, else those of TCCGAddTested() */
+template <bool scaled>
+constexpr int SUMS_OF = scaled ? 1 + TCCG_TESTED_SUMS : 2;
+
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS_OF<true>>;
+using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
+
+struct Share : KSPTCShare {
+  double *x, *p, *w, *s, *d, *r, *z;
+  double *gw, *gs, *gd, *gr; /* of the ghosts */
+
+  __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCCGSingleVectorsOfBlock(scaled), memory)
+  {
+    x  = vector;
+    p  = x + rows;
+    w  = p + rows;
+    s  = w + rows;
+    d  = s + rows;
+    z  = scaled ? d + 2 * rows : d;
+    r  = scaled ? d + rows : z;
+    gw = z + rows + ghosts + 1;
+    gs = gw + ghosts;
+    gd = gs + ghosts;
+    gr = scaled ? gd + ghosts : z + rows;
+  }
+};
+
+/* Shared memory, for the first iteration to form z + 0 p and s + 0 w, whatever p and w hold */
+template <bool scaled>
+__device__ __forceinline__ void Load(const Problem &P, const Share &own)
+{
+  const bool first = P.chunk.first == 0;
+
+  KSPTCLoadMatrix(P.A, own);
+  own.forRows([&](int k, int row) {
+    own.x[k] = P.v.x[row];
+    own.p[k] = first ? 0.0 : P.v.p[row];
+    own.w[k] = first ? 0.0 : P.v.w[row];
+    own.r[k] = P.v.r[row];
+    if constexpr (scaled) {
+      own.d[k] = P.v.diagonal[row];
+      own.z[k] = P.v.z[row];
+    }
+  });
+  if (threadIdx.x == 0) own.z[own.rows + own.ghosts] = 0.0;
+  own.forGhosts([&](int g, int row) {
+    own.gw[g] = first ? 0.0 : P.v.w[row];
+    own.gr[g] = P.v.r[row];
+    if constexpr (scaled) {
+      own.gd[g]           = P.v.diagonal[row];
+      own.z[own.rows + g] = P.v.z[row];
+    }
+  });
+}
+
+template <bool scaled>
+__device__ __forceinline__ void Store(const Problem &P, const Share &own)
+{
+  own.forRows([&](int k, int row) {
+    P.v.x[row] = own.x[k];
+    P.v.r[row] = own.r[k];
+    P.v.p[row] = own.p[k];
+    P.v.w[row] = own.w[k];
+    if constexpr (scaled) P.v.z[row] = own.z[k];
+  });
+}
+
+__device__ __forceinline__ PetscTCTagged *Published(const Problem &P, uint64_t tag)
+{
+  return P.published + (tag % 2 ? P.A.m : 0);
+}
+
+/* s, published for this tag: returns this thread's share of z.s */
+__device__ __forceinline__ double Multiply(const Problem &P, const Share &own, uint64_t tag)
+{
+  PetscTCTagged *const published = Published(P, tag);
+  double               zs        = 0.0;
+
+  KSPTCMult(P.A, own, own.z, [&](int k, double s) {
+    own.s[k] = s;
+    zs       = fma(own.z[k], s, zs);
+    PetscTCPublish(published + own.first + k, s, tag);
+  });
+  return zs;
+}
+
+/* Adds r.r to sum[] if z is r, else what TCCGAddTested() does */
+template <bool scaled>
+__device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double b, double sum[])
+{
+  own.forRows([&](int k, int) {
+    const double p = KSPTCCombine(own.z[k], own.p[k], b), w = KSPTCCombine(own.s[k], own.w[k], b), r = fma(-a, w, own.r[k]);
+
+    own.p[k] = p;
+    own.w[k] = w;
+    own.x[k] = fma(a, p, own.x[k]);
+    own.r[k] = r;
+    if constexpr (scaled) {
+      const double z = r * own.d[k];
+
+      own.z[k] = z;
+      TCCGAddTested(P.chunk.test.norm, r, z, sum);
+    } else sum[0] = fma(r, r, sum[0]);
+  });
+  own.forGhosts([&](int g, int) {
+    const double w = KSPTCCombine(own.gs[g], own.gw[g], b), r = fma(-a, w, own.gr[g]);
+
+    own.gw[g] = w;
+    own.gr[g] = r;
+    if constexpr (scaled) own.z[own.rows + g] = r * own.gd[g];
+  });
+}
+
+/* Sums, test and record of iteration `it` */
+template <bool scaled>
+__device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
+{
+  TCCGScalars       left; /* nobody's: the record is the scalars as they are then */
+  const PetscTCTest test = KSPTCTestAt(P.chunk, it);
+
+  if constexpr (scaled) {
+    double all[TCCG_SCALED_SUMS<false>];
+
+    TCCGTestedSums(s, P.chunk.test.norm, sum, all);
+    TCCGEndScaled<false>(s, all, 0.0, test, &left);
+  } else TCCGEndPlain(s, true, sum, test, &left);
+  KSPTCRecord(P, it, s);
+}
+
+template <bool tensor, bool scaled>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
+{
+  constexpr int SUMS = SUMS_OF<scaled>;
+
+  using Many = GridReduce<SUMS, tensor, KSPTC_THREADS>;
+  extern __shared__ __align__(16) double memory[];
+  __shared__ typename Many::Shared       shared;
+  __shared__ KSPTCTold                   told; /* a, b */
+  const Share                            own(P.A, scaled, memory);
+  const uint64_t                         tag = *P.tag;
+  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCCGScalars                            s         = *P.scalars; /* kept by warp 0 */
+  PetscInt                               it        = P.chunk.first;
+  double                                 sum[SUMS] = {};
+  bool                                   alive     = true;
+  const auto                             nothing   = [](uint64_t, int, int) { return true; };
+  const auto                             fetch     = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(Published(P, t), own, own.gs, t, thread, threads, barrier.patience(), it + 1); };
+
+  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  Load<scaled>(P, own);
+  __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
+  __syncthreads();
+
+  while (it < P.chunk.last) {
+    sum[0] = Multiply(P, own, barrier.next());
+    alive  = barrier.template sum<Many, SUMS>(sum, shared, (int)it + 1, fetch, [&](const double total[]) {
+      if (it > P.chunk.first) End<scaled>(P, s, it, total + 1);
+      if (s.stop == 0.0) {
+        s.zs = total[0];
+        TCCGBeginCarried(s, it == 0);
+      }
+      told.tell(s.stop, s.a, s.b);
+    });
+    if (!alive || told.stop != 0.0) break;
+#pragma unroll
+    for (int k = 0; k < SUMS; k++) sum[k] = 0.0;
+    Update<scaled>(P, own, told.one, told.other, sum + 1);
+    __syncthreads(); /* z, and told has been read */
+    if (++it < P.chunk.last) continue;
+    alive = barrier.template sum<Many, SUMS>(sum, shared, (int)it, nothing, [&](const double total[]) { End<scaled>(P, s, it, total + 1); });
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (!alive) return;
+  Store<scaled>(P, own);
+  if (blockIdx.x != 0) return;
+  KSPTCStoreRecords(P, it);
+  if (threadIdx.x == 0) *P.scalars = s;
+}
+
+const void *const kernels[] = {(const void *)SingleKernel<false, false>, (const void *)SingleKernel<true, false>, (const void *)SingleKernel<false, true>, (const void *)SingleKernel<true, true>};
+
+/* Of a preconditioner: the one that folds with shuffles, and behind it the one with the Tensor Core */
+const void *const *KernelsOf(bool scaled)
+{
+  return kernels + (scaled ? 2 : 0);
+}
+} // namespace
+
+PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+{
+  const KSPTCGrid grid = KSPTCGridOf(form, TCCGSingleVectorsOfBlock(scaled));
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled), 2, &grid, 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TCCGSingle_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
+{
+  const bool scaled = v->diagonal != NULL;
+
+  PetscFunctionBegin;
+  PetscCheck(!v->constant, PETSC_COMM_SELF, PETSC_ERR_SUP, "Iterations that carry A p have no projection");
+  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[steps->tensor ? 1 : 0], form, TCCGSingleVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
