@@ -1,4 +1,4 @@
-/* The main program of every unit test: GoogleTest inside PetscInitialize / PetscFinalize */
+/* The main program of every unit test: GoogleTest inside PetscInitialize / PetscFinalize. Exit status 77: none ran, all were skipped */
 #include <gtest/gtest.h>
 #include <petscsys.h>
 
@@ -33,7 +33,9 @@ int main(int argc, char **argv)
   if (WithoutLeakCheck([] { return PetscOptionsSetValue(NULL, "-malloc_debug", "false"); }) != PETSC_SUCCESS) return 1; /* a debugging PETSc's list of allocations would hold what is lost */
 #endif
   if (WithoutLeakCheck([&] { return PetscInitialize(&argc, &argv, NULL, NULL); }) != PETSC_SUCCESS) return 1;
-  const int failed = RUN_ALL_TESTS();
+  const int  failed = RUN_ALL_TESTS();
+  const auto tests  = ::testing::UnitTest::GetInstance();
+  const bool none   = tests->skipped_test_count() == tests->test_to_run_count();
   if (WithoutLeakCheck([] { return PetscFinalize(); }) != PETSC_SUCCESS) return 1;
-  return failed;
+  return failed ? failed : none ? 77 : 0;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# AddressSanitizer and UndefinedBehaviorSanitizer over our host code, against the debugging PETSc without CUDA: unit tests, harness, examples.
+# AddressSanitizer and UndefinedBehaviorSanitizer over our host code, against a PETSc with its debugging checks on (exact type names, stack, memory) and no CUDA: unit tests, harness, examples.
 set -euo pipefail
 source "$PETSCTC_SOURCE/tests/variants/common.bash"
 build_variant debug asan

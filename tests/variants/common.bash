@@ -18,6 +18,7 @@ run_unit() {
   local status=0
   "$1" --gtest_brief=1 >"$1.log" 2>&1 || status=$?
   echo "$(basename "$1"): exit $status, $(grep -c ': Skipped$' "$1.log") skipped, $(grep -m 1 ' ran\. (' "$1.log" || echo 'and no summary')"
+  [ $status -ne 77 ] || status=0 # all skipped, as without CUDA
   [ $status -eq 0 ] || sed '/: Skipped$/{N;d}' "$1.log"
   return $status
 }
