@@ -79,6 +79,8 @@ struct _n_KSPTC {
   PetscErrorCode (*prepare)(KSP, KSPTC, const char **why);
   /* the fused solve */
   PetscErrorCode (*solve)(KSP, KSPTC);
+  /* behind what PETSc's type sets up, NULL: nothing */
+  PetscErrorCode (*set_up)(KSP, KSPTC);
   /* tc->variant has been set. NULL: the solve sees to it */
   PetscErrorCode (*choose)(KSP, KSPTC);
   /* options of its own, and what the view says besides, NULL: none */

@@ -1,5 +1,5 @@
 /*
-   How a fused method sits on PETSc's type: PETSc's creator makes the object, ours takes over solve, destroy, reset, view and setfromoptions and passes each on.
+   How a fused method sits on PETSc's type: PETSc's creator makes the object, ours takes over set-up, solve, destroy, reset, view and setfromoptions and passes each on.
    PETSc's private data (ksp->data) is left alone; ours is in a container composed with the object.
 */
 #include <petsctc/private/kspengine.h>
@@ -84,6 +84,17 @@ PetscErrorCode KSPTCTakeSolve(KSP ksp, KSPTC tc)
   PetscFunctionBegin;
   tc->parent.solve = ksp->ops->solve;
   ksp->ops->solve  = KSPSolve_TC;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetUp_TC(KSP ksp)
+{
+  KSPTC tc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  PetscCall((*tc->parent.setup)(ksp));
+  if (tc->set_up) PetscCall((*tc->set_up)(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -235,6 +246,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   tc->resident.choice      = KSPTC_RESIDENT_DECIDE;
   tc->parent               = *ksp->ops;
   ksp->ops->solve          = KSPSolve_TC;
+  ksp->ops->setup          = KSPSetUp_TC;
   ksp->ops->reset          = KSPReset_TC;
   ksp->ops->destroy        = KSPDestroy_TC;
   ksp->ops->view           = KSPView_TC;

@@ -51,29 +51,43 @@ static PetscErrorCode TCCGGiveColumn(KSP ksp, Mat B, Mat X, PetscInt c)
 
 /* ---- one column after the other */
 
-/* What the caller, KSPMatSolve(), is to know of columns that are over one by one: it raises an error for the last one's reason. "Too many iterations" is one only where it is not inside of another solve, which it alone knows: the first
-   column with that stays the last */
-typedef struct {
-  PetscBool          any;
-  PetscInt           its;
-  PetscReal          rnorm;
-  KSPConvergedReason reason;
-} TCCGExhausted;
+/* What KSPSolve() shows of a column that is over */
+static PetscErrorCode TCCGShowColumn(KSP ksp)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPConvergedReasonViewFromOptions(ksp));
+  if (ksp->viewRate) {
+    PetscCall(PetscViewerPushFormat(ksp->viewerRate, ksp->formatRate));
+    PetscCall(KSPConvergedRateView(ksp, ksp->viewerRate));
+    PetscCall(PetscViewerPopFormat(ksp->viewerRate));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPMatSolve() raises an error for the reason that it finds at the end. "Too many iterations" of a column is one only where it is not inside of another solve, which it alone knows: the first such column is what it finds, behind the
+   last batch too */
+static void TCCGForgetExhausted(KSP ksp, KSP_TCCG *cg)
+{
+  if (ksp->reason == KSP_CONVERGED_ITERATING || ksp->reason == KSP_DIVERGED_PC_FAILED) cg->blocks.exhausted = {}; /* the first batch: KSPSetUp() has left one of these, batches leave others */
+}
 
 static void TCCGNoteExhausted(KSP ksp, TCCGExhausted *e)
 {
-  if (!e->any && ksp->errorifnotconverged && ksp->reason == KSP_DIVERGED_ITS) *e = {PETSC_TRUE, ksp->its, ksp->rnorm, ksp->reason};
+  if (!e->any && ksp->errorifnotconverged && ksp->reason == KSP_DIVERGED_ITS) *e = {PETSC_TRUE, ksp->its, ksp->rnorm};
 }
 
-static void TCCGTellExhausted(KSP ksp, const TCCGExhausted *e)
+static PetscErrorCode TCCGTellExhausted(KSP ksp, const TCCGExhausted *e)
 {
-  if (!e->any) return;
+  PetscFunctionBegin;
+  if (!e->any) PetscFunctionReturn(PETSC_SUCCESS);
+  if (ksp->reason != KSP_DIVERGED_ITS) PetscCall(TCCGShowColumn(ksp)); /* KSPMatSolve() shows the other in its place */
   ksp->its    = e->its;
   ksp->rnorm  = e->rnorm;
-  ksp->reason = e->reason;
+  ksp->reason = KSP_DIVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* KSPSolve() of a column without what KSPMatSolve() shows behind us, of all columns or of the last one */
+/* KSPSolve() of a column without what KSPMatSolve() shows behind us, of all columns or of the last one; after an error it does not come that far */
 static PetscErrorCode TCCGSolveQuietly(KSP ksp, Vec b, Vec x, PetscBool last)
 {
   PetscBool *const shown[] = {&ksp->viewFinalRes, &ksp->viewRate, &ksp->viewMat, &ksp->viewPMat, &ksp->viewRhs, &ksp->viewSol, &ksp->view};
@@ -95,11 +109,12 @@ static PetscErrorCode TCCGSolveQuietly(KSP ksp, Vec b, Vec x, PetscBool last)
   for (PetscInt i = 0; i < number; i++) *shown[i] = kept[i];
   ksp->numberreasonviews     = views;
   ksp->convergedreasonviewer = viewer;
+  if (last && ierr == PETSC_ERR_NOT_CONVERGED && ksp->reason < 0) PetscCall(TCCGShowColumn(ksp));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TCCGSolveByColumns(KSP ksp, Mat B, Mat X, PetscInt first, TCCGExhausted *exhausted)
+static PetscErrorCode TCCGSolveByColumns(KSP ksp, KSP_TCCG *cg, Mat B, Mat X, PetscInt first)
 {
   const PetscInt columns = B->cmap->N;
 
@@ -115,7 +130,7 @@ static PetscErrorCode TCCGSolveByColumns(KSP ksp, Mat B, Mat X, PetscInt first, 
     PetscCall(write ? MatDenseRestoreColumnVecWrite(X, c, &x) : MatDenseRestoreColumnVec(X, c, &x));
     PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
     PetscCall(ierr);
-    TCCGNoteExhausted(ksp, exhausted);
+    TCCGNoteExhausted(ksp, &cg->blocks.exhausted);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,6 +175,7 @@ static const char *TCCGColumnsMore(KSP ksp, const KSP_TCCG *cg)
   if (ksp->guess || ksp->guess_knoll) return "an initial guess is formed for each solve";
   if (PETSCTC_KSP_HAS_HOOKS(ksp)) return "a function is called before or after each solve";
   if (ksp->dmActive) return "the system is that of a DM";
+  if (ksp->pauseFinal) return "monitors pause at the end of each solve";
   if (ksp->viewPre || ksp->viewMatExp || ksp->viewPOpExp || ksp->viewEVExp) return "more is viewed with each solve";
   if (ksp->transpose_solve) return "the system is transposed";
   if (cg->variant != KSPTC_VARIANT_CLASSIC || cg->single_reduction) return "recurrences are not classic";
@@ -316,6 +332,20 @@ static PetscErrorCode TCCGBlockStart(KSP ksp, KSP_TCCG *cg, TCCGBlock *block, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* W <- A P. On the host, where a block has a product for each column, of those that go on: the direction of one that was over at once has never been written */
+static PetscErrorCode TCCGBlockMultiply(KSP_TCCG *cg, const TCCGColumns *v, const AIJTCLayout *layout)
+{
+  PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
+  if (cg->backend == KSPTC_CUDA) PetscCall(AIJTCLayoutMatMult_CUDA(layout, v->columns, v->p, v->stride, v->w, v->stride, cg->stream));
+#endif
+  for (PetscInt c = 0; c < v->columns && cg->backend == KSPTC_HOST; c++) {
+    if (!cg->blocks.column[c].over) PetscCall(AIJTCLayoutMatMult_Host(layout, 1, v->p + c * v->stride, v->stride, v->w + c * v->stride, v->stride, cg->stream));
+  }
+  petsctc_counts.mult++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration `it` of all columns */
 static PetscErrorCode TCCGBlockBegin(KSP ksp, KSP_TCCG *cg, const TCCGBlock *block, const AIJTCLayout *layout, PetscInt it)
 {
@@ -326,11 +356,7 @@ static PetscErrorCode TCCGBlockBegin(KSP ksp, KSP_TCCG *cg, const TCCGBlock *blo
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(cg, 0, 0, NULL, NULL));
   PetscCall((*block->steps->direction)(v, first, block->w, cg->stream));
-#if PETSCTC_HAVE_CUDA
-  if (cg->backend == KSPTC_CUDA) PetscCall(AIJTCLayoutMatMult_CUDA(layout, v->columns, v->p, v->stride, v->w, v->stride, cg->stream));
-#endif
-  if (cg->backend == KSPTC_HOST) PetscCall(AIJTCLayoutMatMult_Host(layout, v->columns, v->p, v->stride, v->w, v->stride, cg->stream));
-  petsctc_counts.mult++;
+  PetscCall(TCCGBlockMultiply(cg, v, layout));
   PetscCall((*block->steps->curvature)(v, first, block->w, cg->stream));
   block->w->record = &block->w->records[number];
   for (PetscInt c = 0; c < v->columns; c++) {
@@ -457,24 +483,19 @@ static PetscErrorCode TCCGReplay(KSP ksp, KSP_TCCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What KSPSolve() does with a solve that is over; KSPMatSolve() shows the last one's reason */
+/* What KSPSolve() does with a solve that is over; KSPMatSolve() shows the last one's reason, if it comes to that */
 static PetscErrorCode TCCGColumnOver(KSP ksp, PetscBool last)
 {
+  const PetscBool error = (PetscBool)(ksp->errorifnotconverged && ksp->reason < 0 && ksp->reason != KSP_DIVERGED_ITS);
+
   PetscFunctionBegin;
   ksp->totalits += ksp->its;
-  if (!last) {
-    PetscCall(KSPConvergedReasonViewFromOptions(ksp));
-    if (ksp->viewRate) {
-      PetscCall(PetscViewerPushFormat(ksp->viewerRate, ksp->formatRate));
-      PetscCall(KSPConvergedRateView(ksp, ksp->viewerRate));
-      PetscCall(PetscViewerPopFormat(ksp->viewerRate));
-    }
-  }
-  PetscCheck(!ksp->errorifnotconverged || ksp->reason >= 0 || ksp->reason == KSP_DIVERGED_ITS, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "KSPSolve() has not converged, reason %s", KSPConvergedReasons[ksp->reason]);
+  if (!last || error) PetscCall(TCCGShowColumn(ksp));
+  PetscCheck(!error, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "KSPSolve() has not converged, reason %s", KSPConvergedReasons[ksp->reason]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TCCGReplayColumns(KSP ksp, KSP_TCCG *cg, const TCCGBlock *block, TCCGExhausted *exhausted)
+static PetscErrorCode TCCGReplayColumns(KSP ksp, KSP_TCCG *cg, const TCCGBlock *block)
 {
   const PetscInt begun = cg->begun; /* of a solve before, for which the next one may have to wait */
 
@@ -493,7 +514,7 @@ static PetscErrorCode TCCGReplayColumns(KSP ksp, KSP_TCCG *cg, const TCCGBlock *
     if (!ierr) ierr = TCCGColumnOver(ksp, (PetscBool)(block->first + c == block->X->cmap->n - 1));
     PetscCall(TCCGGiveColumn(ksp, block->B, block->X, block->first + c));
     PetscCall(ierr);
-    TCCGNoteExhausted(ksp, exhausted);
+    TCCGNoteExhausted(ksp, &cg->blocks.exhausted);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -525,7 +546,7 @@ static PetscErrorCode TCCGBlockSetUp(KSP ksp, KSP_TCCG *cg, TCCGBlock *block, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TCCGSolveBlock(KSP ksp, KSP_TCCG *cg, Mat B, Mat X, PetscInt first, TCCGExhausted *exhausted, PetscBool *room)
+static PetscErrorCode TCCGSolveBlock(KSP ksp, KSP_TCCG *cg, Mat B, Mat X, PetscInt first, PetscBool *room)
 {
   TCCGBlock block = {};
   PetscInt  live  = 0;
@@ -538,7 +559,7 @@ static PetscErrorCode TCCGSolveBlock(KSP ksp, KSP_TCCG *cg, Mat B, Mat X, PetscI
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TCCGBlockStart(ksp, cg, &block, &live));
   if (live) PetscCall(TCCGBlockIterate(ksp, cg, &block, live));
-  PetscCall(TCCGReplayColumns(ksp, cg, &block, exhausted));
+  PetscCall(TCCGReplayColumns(ksp, cg, &block));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -560,20 +581,20 @@ static PetscErrorCode TCCGColumnsChoose(KSP ksp, KSP_TCCG *cg, Mat B, Mat X, con
 
 static PetscErrorCode KSPMatSolve_TCCG(KSP ksp, Mat B, Mat X)
 {
-  TCCGExhausted exhausted = {};
-  PetscBool     room      = PETSC_TRUE;
-  PetscInt      first     = 0;
-  const char   *why       = NULL;
-  KSPTC         tc;
-  KSP_TCCG     *cg;
+  PetscBool   room  = PETSC_TRUE;
+  PetscInt    first = 0;
+  const char *why   = NULL;
+  KSPTC       tc;
+  KSP_TCCG   *cg;
 
   PetscFunctionBegin;
   PetscCall(KSPTCGet(ksp, &tc));
   cg = (KSP_TCCG *)tc;
+  TCCGForgetExhausted(ksp, cg);
   PETSCTC_KSP_FORGET_BLOCK(ksp); /* each column has its own norms */
   PetscCall(TCCGColumnsChoose(ksp, cg, B, X, &why));
   for (; !why && first < X->cmap->n; first += TCCG_MAX_COLUMNS) {
-    PetscCall(TCCGSolveBlock(ksp, cg, B, X, first, &exhausted, &room));
+    PetscCall(TCCGSolveBlock(ksp, cg, B, X, first, &room));
     if (!room) why = "there is no room for a block in device memory";
     if (!room) break;
   }
@@ -581,21 +602,25 @@ static PetscErrorCode KSPMatSolve_TCCG(KSP ksp, Mat B, Mat X)
     cg->blocks.ncolumns++;
     cg->blocks.last_why = why;
     PetscCall(PetscInfo(ksp, "Column by column: %s\n", why));
-    PetscCall(TCCGSolveByColumns(ksp, B, X, first, &exhausted));
+    PetscCall(TCCGSolveByColumns(ksp, cg, B, X, first));
   } else {
     cg->blocks.nblocks++;
     PetscCall(PetscInfo(ksp, "Solved %" PetscInt_FMT " columns in blocks of up to %d\n", X->cmap->n, (int)TCCG_MAX_COLUMNS));
   }
-  TCCGTellExhausted(ksp, &exhausted);
+  PetscCall(TCCGTellExhausted(ksp, &cg->blocks.exhausted));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where blocks are never taken KSPMatSolve() is PETSc's loop */
-static void TCCGColumnsSetOp(KSP ksp, const KSP_TCCG *cg)
+/* Where blocks are never taken KSPMatSolve() is PETSc's loop, with all that it shows of each column. Whether they may be is known once there are vectors: KSPMatSolve() sets up before it looks */
+static PetscErrorCode TCCGColumnsSetOp(KSP ksp, KSPTC tc)
 {
-  const TCCGMatSolveChoice choice = cg->blocks.choice;
+  const TCCGMatSolveChoice choice = ((KSP_TCCG *)tc)->blocks.choice;
+  PetscBool                device = PETSC_FALSE;
 
-  ksp->ops->matsolve = choice == TCCG_MATSOLVE_TRUE || (choice == TCCG_MATSOLVE_DECIDE && PETSCTC_HAVE_CUDA) ? KSPMatSolve_TCCG : NULL;
+  PetscFunctionBegin;
+  if (choice == TCCG_MATSOLVE_DECIDE && ksp->nwork) PetscCall(PetscObjectTypeCompare((PetscObject)ksp->work[0], VECSEQCUDA, &device));
+  ksp->ops->matsolve = choice == TCCG_MATSOLVE_TRUE || device ? KSPMatSolve_TCCG : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode KSPTCView_TCCG(KSPTC tc, PetscViewer viewer)
@@ -627,7 +652,7 @@ PetscErrorCode TCCGColumnsOptions(KSP ksp, KSP_TCCG *cg, PetscOptionItems PetscO
     PetscCall(PetscOptionsStringToBool(value, &on));
     cg->blocks.choice = on ? TCCG_MATSOLVE_TRUE : TCCG_MATSOLVE_FALSE;
   }
-  TCCGColumnsSetOp(ksp, cg);
+  PetscCall(TCCGColumnsSetOp(ksp, cg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -636,7 +661,8 @@ PetscErrorCode TCCGColumnsAttach(KSP ksp, KSP_TCCG *cg)
   PetscFunctionBegin;
   cg->blocks.choice = TCCG_MATSOLVE_DECIDE;
   cg->view          = KSPTCView_TCCG;
-  TCCGColumnsSetOp(ksp, cg);
+  cg->set_up        = TCCGColumnsSetOp;
+  PetscCall(TCCGColumnsSetOp(ksp, cg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

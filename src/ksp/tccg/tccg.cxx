@@ -99,7 +99,7 @@ static PetscErrorCode TCCGSettle(KSP ksp, KSP_TCCG *cg)
   v[cg->kept] = ksp->vec_sol;
   PetscCall(KSPTCStepBegin(cg, cg->kept, 1, v, a));
   PetscCall((*cg->steps->settle)(cg->n, cg->kept, a, a[cg->kept], cg->w, cg->stream));
-  PetscCall(KSPTCStepEnd(cg, cg->kept, 1, v, a, 2.0 * cg->late * cg->n));
+  PetscCall(KSPTCStepEnd(cg, cg->kept, 1, v, a, 2.0 * cg->s.late * cg->n)); /* cg->late counts those begun in vain too */
   cg->late = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -703,8 +703,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 
    `KSPMatSolve()` takes up to 8 right-hand sides at once with `-ksp_tccg_matsolve true`: one product of the matrix with a block of vectors, and steps that go over all of them. Each column has its own recurrences and ends by itself;
    counts, reasons, histories and monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tccg_resident` takes, but no null space, with `classic`
-   recurrences, and no guess, DM, or functions of the user's for each solve. `decide` takes blocks on a GPU where they are expected to be faster: not for fewer than 6 columns of a matrix that fits on the chip, nor where resident
-   solves read the matrix from its layout. The batch size (`KSPSetMatSolveBatchSize()`) is respected.
+   recurrences, and no guess, DM, or functions of the user's for each solve. `decide` takes blocks on a GPU where they are expected to be faster: not where solves one by one would be resident. The batch size (`KSPSetMatSolveBatchSize()`) is respected.
 
    Sums are added in a fixed order: two runs give the same bits.
 

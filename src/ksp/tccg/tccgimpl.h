@@ -19,6 +19,13 @@ typedef struct {
   PetscBool          over;
 } TCCGColumnState;
 
+/* A column that ended after too many iterations where that may be an error */
+typedef struct {
+  PetscBool any;
+  PetscInt  its;
+  PetscReal rnorm;
+} TCCGExhausted;
+
 /* Solves with several right-hand sides (columns.cxx) */
 typedef struct {
   TCCGMatSolveChoice choice; /* option */
@@ -26,6 +33,7 @@ typedef struct {
   PetscBool          have[KSPTC_BACKENDS];
   PetscInt           nblocks, ncolumns; /* KSPMatSolve() in blocks, column by column */
   const char        *last_why;          /* why the last one that was column by column was */
+  TCCGExhausted      exhausted;         /* the first of the KSPMatSolve() under way */
 
   /* of the block under way */
   TCCGColumnState     column[TCCG_MAX_COLUMNS];
