@@ -53,7 +53,7 @@ if [ $print_env = 1 ]; then exec 3>&2; else exec 3>&1; fi
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/petsctc
 logs=$cache/log
-jobs=$(nproc)
+jobs=$(env -u OMP_NUM_THREADS nproc) # which heeds that variable, set where many processes run at once
 
 # ---- what is needed and the Debian package that has it
 missing_tools=()
@@ -187,7 +187,7 @@ configuration() { # -> $arch, $options
     single-host) arch=single-host && options+=(--with-precision=single) ;;
   esac
   if [ -n "$arch" ]; then
-    options+=(--with-debugging=1 --with-cuda=0)
+    options+=(--with-debugging=1 --with-cuda=0 COPTFLAGS="-g1 -O0" CXXOPTFLAGS="-g1 -O0") # PETSc's -g3 takes as long again
     return
   fi
   local kind=opt nvcc=

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# AddressSanitizer and UndefinedBehaviorSanitizer over our host code, against a PETSc with its debugging checks on (exact type names, stack, memory) and no CUDA: unit tests, harness, examples.
+# AddressSanitizer and UndefinedBehaviorSanitizer over our host code, against a PETSc with its debugging checks on (exact type names, stack, memory), 64-bit indices and no CUDA: unit tests, harness, examples.
 set -euo pipefail
 source "$PETSCTC_SOURCE/tests/variants/common.bash"
-build_variant debug asan
+build_variant int64-host asan -DPETSCTC_BENCH=OFF
 run_variant asan
