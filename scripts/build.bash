@@ -38,6 +38,11 @@ quietly() {
   return $status
 }
 
+# With ccache, files are compiled once for all checkouts: names inside of the source tree are relative to it
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+fi
+
 # build PRESET [cmake options]: configures and builds in build-PRESET
 build() {
   local preset=$1 build=$root/build-$1
