@@ -205,6 +205,15 @@ __device__ __forceinline__ void KSPTCStoreRecords(const Problem &P, PetscInt it)
   for (PetscInt k = P.chunk.first + 1 + threadIdx.x; k <= it; k += blockDim.x) P.chunk.records[k % PETSCTC_RECORDS] = P.records[k % PETSCTC_RECORDS];
 }
 
+/* The end of a call whose vectors are stored: records, and the scalars that its first thread has, by one block */
+template <class Problem, class Scalars>
+__device__ __forceinline__ void KSPTCLeave(const Problem &P, PetscInt it, const Scalars &s)
+{
+  if (blockIdx.x != 0) return;
+  KSPTCStoreRecords(P, it);
+  if (threadIdx.x == 0) *P.scalars = s;
+}
+
 /* ---- the host's side. kernels[]: all those of a method that may be launched with some form, or work */
 
 /* The least that the device offers to one of them */

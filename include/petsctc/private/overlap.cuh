@@ -31,7 +31,7 @@ __device__ __forceinline__ void LetNextLaunchStart()
 
 /* shared: bytes of dynamic shared memory of a block */
 template <class... Parameters, class... Arguments>
-PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, size_t shared, cudaStream_t stream, Arguments... arguments)
+PetscErrorCode LaunchOverlapping(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, size_t shared, cudaStream_t stream, Arguments... arguments)
 {
   static int          major  = -1;
   cudaLaunchConfig_t  config = {};

@@ -284,9 +284,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
   if (!alive) return;
   Store(P, own, told);
-  if (blockIdx.x != 0) return;
-  KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
+  KSPTCLeave(P, it, s);
 }
 
 template <bool tensor, Side side>
@@ -354,8 +352,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 2;
   if (!alive) return;
   Store(P, own, told);
-  if (blockIdx.x != 0) return;
-  KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
+  KSPTCLeave(P, it, s);
 }
 } // namespace tcbcgsresident

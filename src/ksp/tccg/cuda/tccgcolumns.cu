@@ -24,32 +24,6 @@ __global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>) ColumnsStepKer
   PetscTCStepByBlocks<tensor>(n, steps.of(c), scalars + c, meetings.partial[c], meetings.arrived[c], wide);
 }
 
-/* LaunchOverlapping() on a grid of two dimensions */
-template <class... Parameters, class... Arguments>
-PetscErrorCode LaunchColumns(void (*kernel)(Parameters...), dim3 grid, cudaStream_t stream, Arguments... arguments)
-{
-  static int          major     = -1;
-  cudaLaunchConfig_t  config    = {};
-  cudaLaunchAttribute attribute = {};
-
-  PetscFunctionBegin;
-  if (major < 0) {
-    int device;
-
-    PetscCallCUDA(cudaGetDevice(&device));
-    PetscCallCUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  }
-  attribute.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  config.gridDim                                       = grid;
-  config.blockDim                                      = 256;
-  config.stream                                        = stream;
-  config.attrs                                         = &attribute;
-  config.numAttrs                                      = major >= 9 ? 1 : 0;
-  PetscCallCUDA(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 struct Backend : PetscTCBackend_CUDA {
   static constexpr auto create_reduce  = PetscTCReduceWorkCreate_CUDA;
   static constexpr auto destroy_reduce = PetscTCReduceWorkDestroy_CUDA;
@@ -73,7 +47,7 @@ struct Backend : PetscTCBackend_CUDA {
       meetings.partial[c] = reduce.partial;
       meetings.arrived[c] = reduce.arrived;
     }
-    PetscCall(LaunchColumns(kernel, dim3(blocks(n), (unsigned)columns), stream, n, steps, scalars, meetings, wide));
+    PetscCall(LaunchOverlapping(kernel, dim3(blocks(n), (unsigned)columns), 256, 0, stream, n, steps, scalars, meetings, wide));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   static PetscErrorCode allocate(PetscCount count, PetscScalar **array, PetscBool *room)

@@ -215,9 +215,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.next() - 1;
   if (!alive) return;
   Store<scaled>(P, own);
-  if (blockIdx.x != 0) return;
-  KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
+  KSPTCLeave(P, it, s);
 }
 
 const void *const kernels[] = {(const void *)PipelinedKernel<false, false>, (const void *)PipelinedKernel<true, false>, (const void *)PipelinedKernel<false, true>, (const void *)PipelinedKernel<true, true>};

@@ -23,7 +23,7 @@
 
 #include <petsctc/private/ksptcresident.cuh>
 #include <petsctc/private/tccgresident.h>
-#include <petsctc/private/tccgsteps.h>
+#include "tccgtested.cuh"
 
 namespace tccgresident
 {
@@ -141,17 +141,7 @@ __device__ __forceinline__ void Begin(TCCGScalars &s, bool first)
 template <Kind kind>
 __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
-  TCCGScalars       left; /* nobody's: the record is the scalars as they are then */
-  const PetscTCTest test = KSPTCTestAt(P.chunk, it);
-
-  if constexpr (kind == PLAIN) TCCGEndPlain(s, true, sum, test, &left);
-  else if constexpr (kind == PROJECTED) TCCGEndScaled<true>(s, sum, P.A.m, test, &left);
-  else {
-    double all[TCCG_SCALED_SUMS<false>];
-
-    TCCGTestedSums(s, P.chunk.test.norm, sum, all);
-    TCCGEndScaled<false>(s, all, 0.0, test, &left);
-  }
+  TCCGEndTested<kind != PLAIN, kind == PROJECTED>(P.chunk, it, s, sum, P.A.m);
   KSPTCRecord(P, it, s);
 }
 
@@ -212,8 +202,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
   if (!alive) return;
   if (began) Store<scaled>(P, own);
-  if (blockIdx.x != 0) return;
-  KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
+  KSPTCLeave(P, it, s);
 }
 } // namespace tccgresident

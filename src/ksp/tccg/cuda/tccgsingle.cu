@@ -21,7 +21,7 @@
 */
 #include <petsctc/private/ksptcresident.cuh>
 #include <petsctc/private/tccgresident.h>
-#include <petsctc/private/tccgsteps.h>
+#include "tccgtested.cuh"
 
 namespace
 {
@@ -142,15 +142,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
 template <bool scaled>
 __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
-  TCCGScalars       left; /* nobody's: the record is the scalars as they are then */
-  const PetscTCTest test = KSPTCTestAt(P.chunk, it);
-
-  if constexpr (scaled) {
-    double all[TCCG_SCALED_SUMS<false>];
-
-    TCCGTestedSums(s, P.chunk.test.norm, sum, all);
-    TCCGEndScaled<false>(s, all, 0.0, test, &left);
-  } else TCCGEndPlain(s, true, sum, test, &left);
+  TCCGEndTested<scaled>(P.chunk, it, s, sum);
   KSPTCRecord(P, it, s);
 }
 
@@ -199,9 +191,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + (uint64_t)(P.chunk.last - P.chunk.first) + 1;
   if (!alive) return;
   Store<scaled>(P, own);
-  if (blockIdx.x != 0) return;
-  KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
+  KSPTCLeave(P, it, s);
 }
 
 const void *const kernels[] = {(const void *)SingleKernel<false, false>, (const void *)SingleKernel<true, false>, (const void *)SingleKernel<false, true>, (const void *)SingleKernel<true, true>};
