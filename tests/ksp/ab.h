@@ -222,7 +222,7 @@ static PETSC_UNUSED PetscErrorCode ABMatGrid(PetscInt m, PetscInt k, PetscReal w
         if (!neumann) diag += 1.0;
         continue;
       }
-      diag -= c;
+      diag -= neumann ? c + w : c;
       PetscCall(MatSetValue(*A, row, col, c + w, INSERT_VALUES));
     }
     PetscCall(MatSetValue(*A, row, row, diag, INSERT_VALUES));
@@ -232,12 +232,12 @@ static PETSC_UNUSED PetscErrorCode ABMatGrid(PetscInt m, PetscInt k, PetscReal w
 }
 
 /* The same with rows that sum to 0, and the constants for its null space */
-static PETSC_UNUSED PetscErrorCode ABMatSingularGrid(PetscInt m, PetscInt k, Mat *A)
+static PETSC_UNUSED PetscErrorCode ABMatSingularGrid(PetscInt m, PetscInt k, PetscReal wind, Mat *A)
 {
   MatNullSpace constants;
 
   PetscFunctionBeginUser;
-  PetscCall(ABMatGrid(m, k, 0.0, PETSC_TRUE, A));
+  PetscCall(ABMatGrid(m, k, wind, PETSC_TRUE, A));
   PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &constants));
   PetscCall(MatSetNullSpace(*A, constants));
   PetscCall(MatNullSpaceDestroy(&constants));

@@ -53,7 +53,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(ABMatGrid(15, 13, 0.0, PETSC_FALSE, &A));
-  PetscCall(ABMatSingularGrid(15, 13, &N));
+  PetscCall(ABMatSingularGrid(15, 13, 0.0, &N));
   PetscCall(MatGetNullSpace(N, &constant));
   PetscCall(MatCreateVecs(A, &x0, &b));
   PetscCall(ABVecFill(b, 1));

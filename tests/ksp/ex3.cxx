@@ -167,7 +167,7 @@ static PetscErrorCode NullSpace(void)
   MatNullSpace constant;
 
   PetscFunctionBeginUser;
-  PetscCall(ABMatSingularGrid(9, 11, &A));
+  PetscCall(ABMatSingularGrid(9, 11, 0.0, &A));
   PetscCall(MatGetNullSpace(A, &constant));
   PetscCall(MatSetTransposeNullSpace(A, constant));
   PetscCall(MatCreateVecs(A, &x0, &b));

@@ -495,8 +495,11 @@ static PetscErrorCode FlopsWithNullSpace(Vec b)
   Mat A;
 
   PetscFunctionBeginUser;
-  PetscCall(ABMatSingularGrid(11, 12, &A));
-  PetscCall(Flops(KSPCG, "tccg", A, b, 0.0, "flops with a null space"));
+  PetscCall(ABMatSingularGrid(11, 12, 0.0, &A));
+  PetscCall(Flops(KSPCG, "tccg", A, b, 0.0, "flops of tccg with a null space"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(ABMatSingularGrid(11, 12, 0.4, &A));
+  PetscCall(Flops(KSPBCGS, "tcbcgs", A, b, 0.0, "flops of tcbcgs with a null space"));
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -594,9 +594,14 @@ static PetscErrorCode Projected(Vec b)
   Mat A;
 
   PetscFunctionBeginUser;
-  PetscCall(ABMatSingularGrid(15, 13, &A));
+  PetscCall(ABMatSingularGrid(15, 13, 0.0, &A));
   for (PCType pctype : {PCNONE, PCJACOBI}) {
     for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL}) PetscCall(SameBits("tccg", A, b, pctype, norm, "the preconditioner is part of the steps", ", null space"));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(ABMatSingularGrid(15, 13, 0.4, &A));
+  for (PCType pctype : {PCNONE, PCJACOBI}) {
+    for (KSPNormType norm : {KSP_NORM_PRECONDITIONED, KSP_NORM_NONE}) PetscCall(SameBits("tcbcgs", A, b, pctype, norm, "the preconditioner is part of the steps", ", null space"));
   }
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);

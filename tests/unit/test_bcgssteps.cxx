@@ -21,6 +21,15 @@ protected:
     return s;
   }
 
+  /* rhonext is s.rp - omega t.rp, up to the rounding of the sums */
+  void expectRhoNext(const Values &t, const Values &s, const Values &rp)
+  {
+    const TCBCGSScalars now = get();
+    const Reference     sr(s, rp), tr(t, rp);
+
+    EXPECT_NEAR((double)(sr.value - (long double)now.omega * tr.value), now.rhonext, sr.bound() + std::fabs(now.omega) * tr.bound() + 2 * PETSC_MACHINE_EPSILON * (std::fabs((double)sr.value) + std::fabs((double)(now.omega * tr.value)))) << s.size();
+  }
+
   /* breakdown of vectors with v.rp = d1 */
   TCBCGSScalars breakdown(PetscReal d1)
   {
@@ -77,13 +86,15 @@ TEST_P(BCGSSteps, Direction)
       expected.omegaold = before.omega;
       expected.beta     = (expected.rho / expected.rhoold) * (before.alpha / expected.omegaold);
       EXPECT_TRUE(sameScalars(expected, get()));
+      const Values ones(n, 1.0);
       expectCombination(
         {
-          {1.0,                                &r},
-          {-expected.omegaold * expected.beta, &v},
-          {expected.beta,                      &p}
+          {1.0,                                              &r   },
+          {-expected.omegaold * expected.beta,               &v   },
+          {expected.omegaold * expected.beta * before.vmean, &ones},
+          {expected.beta,                                    &p   }
       },
-        dp.get(), "r - omega beta v + beta p");
+        dp.get(), "r - omega beta (v - vmean) + beta p");
       EXPECT_TRUE(sameBits(r, dr.get()) && sameBits(v, dv.get()));
     }
   }
@@ -120,6 +131,7 @@ TEST_P(BCGSSteps, Breakdown)
     expected.d1 = get().d1;
     expectDot(v, rp, expected.d1, "v.rp");
     expected.alpha = before.rho / expected.d1;
+    expected.vmean = 0.0;
     EXPECT_TRUE(sameScalars(expected, get()));
   }
 }
@@ -127,7 +139,7 @@ TEST_P(BCGSSteps, Breakdown)
 TEST_P(BCGSSteps, Half)
 {
   for (PetscInt n : sizes) {
-    const Values        r = randomValues(n, 1), v = randomValues(n, 2);
+    const Values        r = randomValues(n, 1), v = randomValues(n, 2), ones(n, 1.0);
     Vector              dr(cuda, r), dv(cuda, v), ds(cuda, Values(n, NaN), n % 2);
     const TCBCGSScalars before = marked();
 
@@ -136,10 +148,11 @@ TEST_P(BCGSSteps, Half)
     EXPECT_TRUE(sameScalars(before, get()));
     expectCombination(
       {
-        {1.0,           &r},
-        {-before.alpha, &v}
+        {1.0,                         &r   },
+        {-before.alpha,               &v   },
+        {before.alpha * before.vmean, &ones}
     },
-      ds.get(), "r - alpha v");
+      ds.get(), "r - alpha (v - vmean)");
     EXPECT_TRUE(sameBits(r, dr.get()) && sameBits(v, dv.get()));
     CALL(steps->half(n, dr, dv, dr, &work, nullptr)); /* s may be r */
     EXPECT_TRUE(sameBits(ds.get(), dr.get()));
@@ -162,6 +175,7 @@ TEST_P(BCGSSteps, Stabilize)
     expectDot(t, s, expected.ts, "t.s");
     expectDot(t, t, expected.tt, "t.t");
     expected.omega = expected.ts / expected.tt;
+    expected.tmean = 0.0;
     EXPECT_TRUE(sameScalars(expected, get()));
   }
 }
@@ -170,7 +184,7 @@ TEST_P(BCGSSteps, Update)
 {
   for (PetscInt n : sizes) {
     for (int offset = 0; offset < 2; ++offset) {
-      const Values        p = randomValues(n, 1), s = randomValues(n, 2), t = randomValues(n, 3), rp = randomValues(n, 4), x = randomValues(n, 5);
+      const Values        p = randomValues(n, 1), s = randomValues(n, 2), t = randomValues(n, 3), rp = randomValues(n, 4), x = randomValues(n, 5), ones(n, 1.0);
       Vector              dp(cuda, p, offset), ds(cuda, s, offset), dt(cuda, t, offset), drp(cuda, rp, offset), dx(cuda, x, offset), dr(cuda, Values(n, NaN), offset);
       const TCBCGSScalars before   = marked();
       TCBCGSScalars       expected = before;
@@ -187,10 +201,11 @@ TEST_P(BCGSSteps, Update)
         dx.get(), "x + alpha p + omega s");
       expectCombination(
         {
-          {1.0,           &s},
-          {-before.omega, &t}
+          {1.0,                         &s   },
+          {-before.omega,               &t   },
+          {before.omega * before.tmean, &ones}
       },
-        r, "s - omega t");
+        r, "s - omega (t - tmean)");
       expected.rr      = get().rr;
       expected.rhonext = get().rhonext;
       expectDot(r, r, expected.rr, "r.r");
@@ -216,11 +231,7 @@ TEST_P(BCGSSteps, StabilizeForAdvance)
 
     set(before);
     CALL(steps->stabilize(n, dt, ds, drp, &work, nullptr));
-    expected.tr = get().tr;
-    expected.sr = get().sr;
-    expectDot(t, rp, expected.tr, "t.rp");
-    expectDot(s, rp, expected.sr, "s.rp");
-    EXPECT_NEAR(expected.sr - expected.omega * expected.tr, get().rhonext, 2 * PETSC_MACHINE_EPSILON * (std::fabs(expected.sr) + std::fabs(expected.omega * expected.tr)));
+    expectRhoNext(t, s, rp);
     expected.rhonext = get().rhonext;
     EXPECT_TRUE(sameScalars(expected, get()));
   }
@@ -260,11 +271,12 @@ TEST_P(BCGSSteps, Advance)
       EXPECT_TRUE(sameBits(rr, er.get())) << n;
       expectCombination(
         {
-          {1.0,                           &rr},
-          {-before.omega * expected.beta, &v },
-          {expected.beta,                 &p }
+          {1.0,                                         &rr     },
+          {-before.omega * expected.beta,               &v      },
+          {before.omega * expected.beta * before.vmean, &product},
+          {expected.beta,                               &p      }
       },
-        ep.get(), "r - omega beta v + beta p");
+        ep.get(), "r - omega beta (v - vmean) + beta p");
       EXPECT_TRUE(sameBits(rp, ep.get())) << n;
       EXPECT_TRUE(sameBits(s, ds.get()) && sameBits(t, dt.get()) && sameBits(v, dv.get()));
     }
@@ -291,7 +303,7 @@ TEST_P(BCGSSteps, StabilizeStops)
   set(expected);
   CALL(steps->stabilize(n, zero, s, nullptr, &work, nullptr));
   expected.stop = PETSCTC_STOP_D2_ZERO;
-  expected.ts = expected.tt = 0.0;
+  expected.ts = expected.tt = expected.tmean = 0.0;
   EXPECT_TRUE(sameScalars(expected, get())) << "omega stays when the step stops";
 }
 
@@ -359,6 +371,76 @@ TEST_P(BCGSSteps, Scaled)
   }
 }
 
+/* The vector without its mean, and the mean */
+static Values projected(const Values &v, double &mean)
+{
+  Values      result(v.size());
+  long double sum = 0.0L;
+
+  for (PetscScalar element : v) sum += element;
+  mean = (double)(sum / (long double)v.size());
+  for (size_t k = 0; k < v.size(); ++k) result[k] = (PetscScalar)((long double)v[k] - sum / (long double)v.size());
+  return result;
+}
+
+/* With a projection, by a diagonal and by blocks: v and t are stored as the preconditioner leaves them, means and scalars are those of their projections, whatever the means of u, s and rp are, which are not projected here */
+TEST_P(BCGSSteps, Projected)
+{
+  for (PetscInt n : sizes) {
+    if (n < 2) continue; /* nothing is left: a stop */
+    const Values u = randomValues(n, 1), d = randomValues(n, 2), q = randomValues(n, 3), h = randomValues(n, 4);
+    const Blocks blocks(cuda, n, n % 3 ? -2 : 3);
+    for (int which = 0; which < 6; which++) {
+      const int    what    = which % 3;
+      const bool   blocked = which >= 3;
+      Values       product = blocked ? blocks.times(u) : u;
+      Vector       du(cuda, u), dd(cuda, d), dq(cuda, q), dh(cuda, h), z(cuda, Values(n, NaN), n % 2);
+      PetscScalar *rp = what == 2 ? (PetscScalar *)dh : nullptr;
+      double       mean;
+
+      for (PetscInt k = 0; k < n && !blocked; k++) product[k] *= d[k];
+      set(marked());
+      work.constant = PETSC_TRUE;
+      if (what) CALL(blocked ? steps->stabilize_blocks(n, blocks, du, dq, rp, z, &work, nullptr) : steps->stabilize_scaled(n, du, dd, dq, rp, z, &work, nullptr));
+      else CALL(blocked ? steps->breakdown_blocks(n, blocks, du, dq, z, &work, nullptr) : steps->breakdown_scaled(n, du, dd, dq, z, &work, nullptr));
+      work.constant            = PETSC_FALSE;
+      const TCBCGSScalars s    = get();
+      const Values        p    = projected(product, mean);
+      const double        near = 100 * PETSC_MACHINE_EPSILON * (double)n;
+
+      EXPECT_TRUE(sameBits(product, z.get())) << n << ", case " << which;
+      EXPECT_NEAR(mean, what ? s.tmean : s.vmean, near / n) << n << ", case " << which;
+      EXPECT_EQ(PETSCTC_STOP_NONE, s.stop);
+      if (what) {
+        EXPECT_NEAR((double)Reference(p, q).value, s.ts, near) << n << ", case " << which;
+        EXPECT_NEAR((double)Reference(p, p).value, s.tt, near) << n << ", case " << which;
+        EXPECT_EQ(s.ts / s.tt, s.omega);
+        EXPECT_EQ(marked().vmean, s.vmean);
+      } else {
+        EXPECT_NEAR((double)Reference(p, q).value, s.d1, near) << n << ", case " << which;
+        EXPECT_EQ(marked().rho / s.d1, s.alpha);
+        EXPECT_EQ(marked().tmean, s.tmean);
+      }
+      if (what == 2) { EXPECT_NEAR((double)(Reference(q, h).value - s.omega * Reference(p, h).value), s.rhonext, near * (1.0 + std::fabs(s.omega))) << n << ", case " << which; }
+      if (what == 1) { EXPECT_EQ(marked().rhonext, s.rhonext); }
+    }
+  }
+}
+
+/* Of a vector that is constant nothing is left: t.t is 0, and not a little less */
+TEST_P(BCGSSteps, ProjectsConstantsToNothing)
+{
+  const PetscInt n = 1000;
+  Vector         u(cuda, Values(n, 0.1)), ones(cuda, Values(n, 1.0)), s(cuda, randomValues(n, 1)), t(cuda, Values(n, NaN));
+
+  set(marked());
+  work.constant = PETSC_TRUE;
+  CALL(steps->stabilize_scaled(n, u, ones, s, nullptr, t, &work, nullptr));
+  work.constant = PETSC_FALSE;
+  EXPECT_GE(get().tt, 0.0);
+  EXPECT_LE(get().tt, 10 * n * PETSC_MACHINE_EPSILON * 0.01);
+}
+
 /* v = D u, breakdown; t = D u, stabilize, for advance too: the same numbers, to the bits of vectors; on the host of sums too. Aligned or not */
 TEST_P(BCGSSteps, Blocked)
 {
@@ -383,10 +465,7 @@ TEST_P(BCGSSteps, Blocked)
       if (!cuda) { EXPECT_TRUE(sameScalars(plain, s)) << n << " in blocks of " << size.second << ", case " << which; }
       expectDot(product, q, what ? s.ts : s.d1, "z.q");
       if (what) expectDot(product, product, s.tt, "z.z");
-      if (what == 2) {
-        expectDot(product, h, s.tr, "z.h");
-        expectDot(q, h, s.sr, "q.h");
-      }
+      if (what == 2) expectRhoNext(product, q, h);
       if (what) EXPECT_EQ(s.ts / s.tt, s.omega);
       else EXPECT_EQ(marked().rho / s.d1, s.alpha);
       EXPECT_EQ(plain.stop, s.stop);

@@ -49,6 +49,7 @@ typedef struct {
   KSPTCVariant               variant;      /* the same, resident: its recurrences */
   PetscBool                  may_pipeline; /* the same */
   PetscBool                  may_stream;   /* of its method: may the matrix be read from its layout? */
+  PetscBool                  may_project;  /* of its method: may the preconditioner end with a projection? */
   KSPTCResidentChoice        choice;       /* option */
   PetscBool                  is;           /* of the solve under way, from its first iteration on */
   PetscInt                   steps_lead;   /* what `lead` was for the steps */
@@ -170,10 +171,12 @@ static inline PetscTCBlocks KSPTCBlocksOf(const KSPTCDiagonal *D, PetscInt n, co
   return {D->bs, (PetscInt)KSPTCBlockStride(n), d, D->varied ? (const unsigned char *)(d + D->bs * KSPTCBlockStride(n)) : NULL};
 }
 
-/* Flops of a row, as PETSc counts them on the host: none of PCVPBJACOBI */
+/* Flops of a row, as PETSc counts them on the host: none of PCVPBJACOBI, and those of MatNullSpaceRemove() */
 static inline PetscLogDouble KSPTCDiagonalFlops(const KSPTCDiagonal *D)
 {
-  return D->jacobi ? 1.0 : (D->shape.size > 1 ? 2.0 * D->shape.size - 1.0 : 0.0);
+  const PetscLogDouble projection = D->projection == KSPTC_PROJECTION_CONSTANT ? 1.0 : 0.0;
+
+  return projection + (D->jacobi ? 1.0 : (D->shape.size > 1 ? 2.0 * D->shape.size - 1.0 : 0.0));
 }
 
 /* attach.cxx */

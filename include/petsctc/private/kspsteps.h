@@ -142,7 +142,7 @@ typedef struct {
   PetscReal ts, tt;          /* t.s, t.t */
   PetscReal rr;              /* r.r */
   PetscReal rhonext;         /* r.rp after the update: rho of the next iteration */
-  PetscReal tr, sr;          /* t.rp, s.rp, where rhonext is made of them */
+  PetscReal vmean, tmean;    /* with a projection: what v and t have too much in every element, which all that read them take off. Else 0 */
   PetscReal advanced;        /* 1: advance has made p of the next iteration, whose scalars come with its breakdown */
   PetscReal stop;            /* a PetscTCStop */
 } TCBCGSScalars;
@@ -155,7 +155,8 @@ typedef struct {
   PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
   PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
   TCBCGSScalars     *record;
-  const PetscScalar *sums; /* of the product that the coming half (v.rp), update (s.t, t.t) or advance (s.t, t.t, rp.t, rp.s) follows, in the memory of the vectors, for breakdown or stabilize as its part. NULL: that has run. Set by the caller */
+  const PetscScalar *sums;     /* of the product that the coming half (v.rp), update (s.t, t.t) or advance (s.t, t.t, rp.t, rp.s) follows, in the memory of the vectors, for breakdown or stabilize as its part. NULL: that has run. Set by the caller */
+  PetscBool          constant; /* the steps with a diagonal preconditioner or with blocks: that ends with the projection against a constant null space. Set by the caller, at any time */
 } TCBCGSWork;
 
 typedef struct {
@@ -165,23 +166,24 @@ typedef struct {
   PetscErrorCode (*reset)(TCBCGSWork *work, PetscTCStream stream);
   /* rr <- r.r, rp <- r, rhonext <- r.r, p <- 0, v <- 0 */
   PetscErrorCode (*start)(PetscInt n, const PetscScalar r[], PetscScalar rp[], PetscScalar p[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
-  /* rhoold <- rho; rho <- rhonext; omegaold <- omega; beta <- (rho/rhoold)(alpha/omegaold); p <- r - omegaold beta v + beta p */
+  /* rhoold <- rho; rho <- rhonext; omegaold <- omega; beta <- (rho/rhoold)(alpha/omegaold); p <- r - omegaold beta (v - vmean) + beta p */
   PetscErrorCode (*direction)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);
-  /* (If advanced is set: the scalars of direction; advanced <- 0.) d1 <- v.rp; stop <- D1_NAN, D1_ZERO; else alpha <- rho/d1 */
+  /* (If advanced is set: the scalars of direction; advanced <- 0.) d1 <- v.rp; vmean <- 0; stop <- D1_NAN, D1_ZERO; else alpha <- rho/d1 */
   PetscErrorCode (*breakdown)(PetscInt n, const PetscScalar v[], const PetscScalar rp[], TCBCGSWork *work, PetscTCStream stream);
-  /* (What breakdown does if work->sums is set.) s <- r - alpha v */
+  /* (What breakdown does if work->sums is set.) s <- r - alpha (v - vmean) */
   PetscErrorCode (*half)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar s[], TCBCGSWork *work, PetscTCStream stream);
-  /* ts <- t.s, tt <- t.t; stop <- D2_ZERO if tt == 0; else omega <- ts/tt; unless rp is NULL also tr <- t.rp, sr <- s.rp, rhonext <- sr - omega tr, for advance */
+  /* ts <- t.s, tt <- t.t; tmean <- 0; stop <- D2_ZERO if tt == 0; else omega <- ts/tt, and unless rp is NULL rhonext <- s.rp - omega t.rp, for advance */
   PetscErrorCode (*stabilize)(PetscInt n, const PetscScalar t[], const PetscScalar s[], const PetscScalar rp[], TCBCGSWork *work, PetscTCStream stream);
-  /* The two with a diagonal preconditioner from the left: v <- d u, breakdown; t <- d u, stabilize */
+  /* The two with a diagonal preconditioner from the left: v <- d u, breakdown; t <- d u, stabilize.
+     work->constant: vmean <- the mean of v, and the scalars are those of v - vmean; tmean of t likewise */
   PetscErrorCode (*breakdown_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*stabilize_scaled)(PetscInt n, const PetscScalar u[], const PetscScalar d[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
   /* The same with blocks: v <- D u, t <- D u. v and t are not u */
   PetscErrorCode (*breakdown_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*stabilize_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
-  /* (What stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; rhonext <- r.rp */
+  /* (What stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
-  /* In place of update and the next direction, with rhonext of stabilize: (what that does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega t; rr <- r.r; beta <- that of the next direction; p <- r - omega beta v + beta p; advanced <- 1: the
+  /* In place of update and the next direction, with rhonext of stabilize: (what that does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; beta <- that of the next direction; p <- r - omega beta (v - vmean) + beta p; advanced <- 1: the
      other scalars of the direction come with the next breakdown */
   PetscErrorCode (*advance)(PetscInt n, const PetscScalar s[], const PetscScalar t[], const PetscScalar v[], PetscScalar x[], PetscScalar r[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*read)(const TCBCGSWork *work, TCBCGSScalars *host, PetscTCStream stream);

@@ -80,7 +80,7 @@ PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* With a null space to remove KSP_PCApply() ends with a projection */
+/* With a null space to remove KSP_PCApply() and, from the left, KSP_PCApplyBAorAB() end with a projection */
 PetscErrorCode KSPTCProjectionOf(KSP ksp, KSPTCProjection *projection)
 {
   Mat          A;
@@ -90,7 +90,7 @@ PetscErrorCode KSPTCProjectionOf(KSP ksp, KSPTCProjection *projection)
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   if (ksp->transpose_solve) PetscCall(MatGetTransposeNullSpace(A, &nullsp));
   else PetscCall(MatGetNullSpace(A, &nullsp));
-  if (!nullsp) *projection = KSPTC_PROJECTION_NONE;
+  if (!nullsp || ksp->pc_side != PC_LEFT) *projection = KSPTC_PROJECTION_NONE;
   else *projection = nullsp->has_cnst && !nullsp->n && !nullsp->remove ? KSPTC_PROJECTION_CONSTANT : KSPTC_PROJECTION_OTHER;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -16,7 +16,7 @@ static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], 
   PetscFunctionBegin;
   PetscCall(KSPTCProjectionOf(ksp, &projection));
   PetscCall(MatAIJTCMultIsPlain(A, v[0], v[1], v[2], &plain));
-  if (projection && !D->projects) *why = "the matrix has a null space";
+  if (projection && !(D->projects && tc->resident.may_project)) *why = "the matrix has a null space";
   else if (projection == KSPTC_PROJECTION_OTHER) *why = "the matrix has a null space other than that of the constants";
   else if (ksp->transpose_solve) *why = "the system is transposed";
   else if (!plain) *why = "products are not those of a layout of MATAIJTC";

@@ -50,7 +50,8 @@ static PetscErrorCode TCBCGSApplyScaled(KSP ksp, KSP_TCBCGS *bcgs, PetscInt from
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  bcgs->w->sums = NULL;
+  bcgs->w->sums     = NULL;
+  bcgs->w->constant = (PetscBool)(bcgs->diagonal.projection == KSPTC_PROJECTION_CONSTANT);
   if (!KSPTCInVain(bcgs)) PetscCall(KSP_MatMult(ksp, A, ksp->work[from], ksp->work[product]));
   PetscCall(KSPTCStepBegin(bcgs, 4, 1, v, a));
   PetscCall(step(a, KSPTCBlocksOf(&bcgs->diagonal, bcgs->n, a[1])));
@@ -363,8 +364,9 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are. So are `PCPBJACOBI` and `PCVPBJACOBI` from the left with blocks of up to
    16 rows: they are applied once at the beginning of a solve, and once for each column of the largest block and once more where blocks are not known yet, in the first solve and after preconditioner or matrix have changed.
+   With one of these or `PCNONE` from the left the projection against a null space of the constants alone (`MatSetNullSpace()`) is part of the steps too.
 
-   With `-ksp_tcbcgs_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space,
+   With `-ksp_tcbcgs_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC`, from the left without null space,
    `PCNONE` or `PCJACOBI` from either side, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 1.6 million nonzeros the matrix is on
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`). Larger ones are read from their layout in every product (`layout`), up to about 1.8 million rows on an H200, if that has
    neither tiles nor long rows nor lists of columns. `true` takes either, and so does `decide` on a GPU, the second for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
@@ -383,13 +385,14 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&bcgs));
-  bcgs->name             = KSPTCBCGS;
-  bcgs->page             = "KSPTCBCGS";
-  bcgs->prepare          = KSPTCPrepare_TCBCGS;
-  bcgs->solve            = KSPSolve_TCBCGS;
-  bcgs->release          = KSPTCRelease_TCBCGS;
-  bcgs->resident.kernel  = TCBCGSResidentKernels;
-  bcgs->resident.vectors = TCBCGSVectorsOfBlock(false);
+  bcgs->name              = KSPTCBCGS;
+  bcgs->page              = "KSPTCBCGS";
+  bcgs->prepare           = KSPTCPrepare_TCBCGS;
+  bcgs->solve             = KSPSolve_TCBCGS;
+  bcgs->release           = KSPTCRelease_TCBCGS;
+  bcgs->diagonal.projects = PETSC_TRUE;
+  bcgs->resident.kernel   = TCBCGSResidentKernels;
+  bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

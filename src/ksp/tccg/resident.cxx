@@ -80,7 +80,7 @@ PetscLogDouble TCCGRowFlops(KSP ksp, const KSP_TCCG *cg, PetscInt i)
 
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0;
   flops += ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0;
-  return flops + TCCGScaleFlops(cg);
+  return flops + KSPTCDiagonalFlops(&cg->diagonal);
 }
 
 PetscErrorCode TCCGResidentIterate(KSP ksp, KSP_TCCG *cg, PetscInt i)

@@ -177,19 +177,13 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* KSPCG's a row, of the application of a preconditioner that is part of the steps: of PCJACOBI and those of blocks, and of MatNullSpaceRemove(). PCNONE has none */
-PetscLogDouble TCCGScaleFlops(const KSP_TCCG *cg)
-{
-  return KSPTCDiagonalFlops(&cg->diagonal) + (cg->diagonal.projection == KSPTC_PROJECTION_CONSTANT ? 1.0 : 0.0);
-}
-
 /* TCCGUpdate() and TCCGPrecondition() in one step. z takes the place of w */
 static PetscErrorCode TCCGUpdateScaled(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
   const PetscBool late   = TCCGLeavesX(cg);
   const PetscInt  writes = late ? 2 : 3;
   const Vec       v[]    = {TCCGDirectionOf(ksp, cg, i), cg->diagonal.d, ksp->work[0], ksp->work[1], ksp->vec_sol};
-  PetscLogDouble  flops  = (2.0 * writes - 2.0 + TCCGScaleFlops(cg)) * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
+  PetscLogDouble  flops  = (2.0 * writes - 2.0 + KSPTCDiagonalFlops(&cg->diagonal)) * cg->n + TCCGProjectFlops(ksp, cg) + TCCGSumsFlops(cg);
   PetscScalar    *a[5]   = {NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
@@ -223,7 +217,7 @@ static PetscErrorCode TCCGAdvance(KSP ksp, KSP_TCCG *cg, PetscBool first, PetscB
   v[reads + 3] = ksp->work[0];
   if (d) v[reads + 4] = ksp->work[1];
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
-  if (d) flops += TCCGScaleFlops(cg) * cg->n;
+  if (d) flops += KSPTCDiagonalFlops(&cg->diagonal) * cg->n;
   if (d || cg->identity) flops += TCCGProjectFlops(ksp, cg);
   PetscCall(KSPTCStepBegin(cg, reads, writes, v, a));
   PetscScalar **const to = a + reads;
@@ -721,18 +715,19 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->name                = KSPTCCG;
-  cg->page                = "KSPTCCG";
-  cg->prepare             = KSPTCPrepare_TCCG;
-  cg->solve               = KSPSolve_TCCG;
-  cg->choose              = KSPTCChoose_TCCG;
-  cg->options             = KSPTCOptions_TCCG;
-  cg->directions          = PETSC_DECIDE;
-  cg->resident.may_stream = PETSC_TRUE;
-  cg->diagonal.projects   = PETSC_TRUE;
-  cg->release             = KSPTCRelease_TCCG;
-  cg->resident.kernel     = TCCGResidentKernels;
-  cg->resident.vectors    = TCCGVectorsOfBlock(false);
+  cg->name                 = KSPTCCG;
+  cg->page                 = "KSPTCCG";
+  cg->prepare              = KSPTCPrepare_TCCG;
+  cg->solve                = KSPSolve_TCCG;
+  cg->choose               = KSPTCChoose_TCCG;
+  cg->options              = KSPTCOptions_TCCG;
+  cg->directions           = PETSC_DECIDE;
+  cg->resident.may_stream  = PETSC_TRUE;
+  cg->resident.may_project = PETSC_TRUE;
+  cg->diagonal.projects    = PETSC_TRUE;
+  cg->release              = KSPTCRelease_TCCG;
+  cg->resident.kernel      = TCCGResidentKernels;
+  cg->resident.vectors     = TCCGVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
   PetscCall(TCCGColumnsAttach(ksp, cg));
 

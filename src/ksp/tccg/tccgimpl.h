@@ -94,7 +94,6 @@ PETSC_INTERN PetscErrorCode TCCGColumnsRelease(KSP_TCCG *);
 PETSC_INTERN PetscErrorCode TCCGColumnTaken(KSP, KSP_TCCG *, PetscInt);
 
 /* tccg.cxx */
-PETSC_INTERN PetscLogDouble TCCGScaleFlops(const KSP_TCCG *);
 PETSC_INTERN PetscErrorCode TCCGCarriedVectors(KSP, KSP_TCCG *, Vec[2]);
 PETSC_INTERN PetscErrorCode TCCGInitialResidual(KSP, KSP_TCCG *, PetscReal *);
 PETSC_INTERN PetscErrorCode TCCGNorm(KSP, KSP_TCCG *, PetscInt, PetscReal *, PetscBool *);
