@@ -6,6 +6,7 @@
 
 #include <petsc/private/kspimpl.h>
 #include <petsctc.h>
+#include <petsctc/private/kspcolumns.h>
 #include <petsctc/private/kspsteps.h>
 #include <petsctc/private/ksptcstreamed.h>
 
@@ -70,6 +71,40 @@ typedef struct {
   KSPTCResidentWork          work;                               /* nothing unless the device can */
 } KSPTCResident;
 
+typedef enum {
+  KSPTC_MATSOLVE_FALSE,
+  KSPTC_MATSOLVE_TRUE,
+  KSPTC_MATSOLVE_DECIDE
+} KSPTCMatSolveChoice;
+
+/* The host's part of a column: what the first norm has set for the test, and where it ends */
+typedef struct {
+  PetscReal          ttol, rnorm0;
+  KSPConvergedReason reason; /* of the first test */
+  PetscInt           its;    /* of which there are scalars */
+  PetscBool          over;
+} KSPTCColumn;
+
+/* Solves with several right-hand sides, of methods that have such (kspcolumnsmethod.h) */
+typedef struct {
+  PetscErrorCode (*solve)(KSP, Mat, Mat); /* of the method, NULL: it has none */
+  PetscBool           pays;               /* of the method: are blocks known to be faster where KSPTCColumnsPay() says so? */
+  KSPTCMatSolveChoice choice;             /* option */
+  PetscInt            nblocks, nones;     /* KSPMatSolve() in blocks, column by column */
+  const char         *last_why;           /* why the last one that was column by column was */
+  struct {                                /* of the KSPMatSolve() under way: the first column that ended after too many iterations where that may be an error */
+    PetscBool any;
+    PetscInt  its;
+    PetscReal rnorm;
+  } exhausted;
+
+  /* of the block under way */
+  KSPTCColumn column[PETSCTC_MAX_COLUMNS];
+  PetscInt    begun;
+  PetscBool   replays; /* the loop of a solve goes through .. */
+  PetscInt    which;   /* .. this column of them */
+} KSPTCColumns;
+
 /* The first member of what a method carries */
 struct _n_KSPTC {
   const char    *name;   /* type name, part of the option names */
@@ -80,13 +115,10 @@ struct _n_KSPTC {
   PetscErrorCode (*prepare)(KSP, KSPTC, const char **why);
   /* the fused solve */
   PetscErrorCode (*solve)(KSP, KSPTC);
-  /* behind what PETSc's type sets up, NULL: nothing */
-  PetscErrorCode (*set_up)(KSP, KSPTC);
   /* tc->variant has been set. NULL: the solve sees to it */
   PetscErrorCode (*choose)(KSP, KSPTC);
-  /* options of its own, and what the view says besides, NULL: none */
+  /* options of its own, NULL: none */
   PetscErrorCode (*options)(KSP, KSPTC, PetscOptionItems);
-  PetscErrorCode (*view)(KSPTC, PetscViewer);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
 
@@ -109,6 +141,7 @@ struct _n_KSPTC {
   const char  *last_why_not_pipelined; /* why the last fused solve was not, NULL if nobody asked */
 
   KSPTCResident resident;
+  KSPTCColumns  columns;
 
   /* of the solve under way */
   KSPTCBackend  backend;
@@ -212,6 +245,20 @@ PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], Pet
 PETSC_INTERN PetscErrorCode KSPTCResidentRefused(KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCResidentRelease(KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCResidentSetFromOptions(KSPTC, PetscOptionItems);
+
+/* columns.cxx */
+PETSC_INTERN PetscErrorCode KSPTCColumnsAttach(KSP, KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCColumnsSetOp(KSP, KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCColumnsSetFromOptions(KSP, KSPTC, PetscOptionItems);
+PETSC_INTERN PetscErrorCode KSPTCColumnsView(KSPTC, PetscViewer);
+PETSC_INTERN PetscErrorCode KSPTCColumnsLegal(KSP, KSPTC, Mat, const char **);
+PETSC_INTERN PetscErrorCode KSPTCColumnTake(KSP, Mat, Mat, PetscInt);
+PETSC_INTERN PetscErrorCode KSPTCColumnGive(KSP, Mat, Mat, PetscInt);
+PETSC_INTERN PetscErrorCode KSPTCColumnOver(KSP, KSPTC, PetscBool);
+PETSC_INTERN PetscErrorCode KSPTCColumnsBegin(KSP, KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCColumnsByOne(KSP, KSPTC, Mat, Mat, PetscInt, const char *);
+PETSC_INTERN PetscErrorCode KSPTCColumnsEnd(KSP, KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCLogFlops(KSPTC, PetscLogDouble);
 
 /* step.cxx */
 PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[]);

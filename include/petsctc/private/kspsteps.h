@@ -37,6 +37,10 @@ enum {
 };
 
 enum {
+  PETSCTC_MAX_COLUMNS = 8 /* of a block: what the product takes in one pass */
+};
+
+enum {
   PETSCTC_MAX_BLOCK = 16 /* rows */
 };
 

@@ -94,7 +94,7 @@ static PetscErrorCode KSPSetUp_TC(KSP ksp)
   PetscFunctionBegin;
   PetscCall(KSPTCGet(ksp, &tc));
   PetscCall((*tc->parent.setup)(ksp));
-  if (tc->set_up) PetscCall((*tc->set_up)(ksp, tc));
+  PetscCall(KSPTCColumnsSetOp(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -158,7 +158,7 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &isascii));
   if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCViewSolves(tc, viewer));
-  if (tc->view) PetscCall((*tc->view)(tc, viewer));
+  PetscCall(KSPTCColumnsView(tc, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -206,6 +206,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   PetscCall(KSPTCVariantFromOptions(ksp, tc, PetscOptionsObject));
   PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
   if (tc->options) PetscCall((*tc->options)(ksp, tc, PetscOptionsObject));
+  PetscCall(KSPTCColumnsSetFromOptions(ksp, tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -251,6 +252,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   ksp->ops->destroy        = KSPDestroy_TC;
   ksp->ops->view           = KSPView_TC;
   ksp->ops->setfromoptions = KSPSetFromOptions_TC;
+  PetscCall(KSPTCColumnsAttach(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -62,9 +62,14 @@ static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
 }
 
 /* A row's are those of the steps, and so of KSPBCGS: a preconditioner on the right is applied twice too */
+PetscLogDouble TCBCGSRowFlops(KSP ksp, const KSP_TCBCGS *bcgs)
+{
+  return (bcgs->diagonal.d ? 24.0 : 22.0) + (bcgs->single ? 2.0 : 0.0) - (ksp->normtype == KSP_NORM_NONE ? 2.0 : 0.0);
+}
+
 PetscErrorCode TCBCGSResidentIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentIterate(ksp, bcgs, i, TCBCGSResidentBegin, 2, (bcgs->diagonal.d ? 24.0 : 22.0) + (bcgs->single ? 2.0 : 0.0) - (ksp->normtype == KSP_NORM_NONE ? 2.0 : 0.0)));
+  PetscCall(KSPTCResidentIterate(ksp, bcgs, i, TCBCGSResidentBegin, 2, TCBCGSRowFlops(ksp, bcgs)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -133,21 +133,29 @@ static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first residual, its norm and test. `failed`: leave at once, the reason is set */
-static PetscErrorCode TCBCGSInitialResidual(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
+/* The norm of the first residual, from the scalars, for the history and the monitors. `failed`: leave at once, the reason is set */
+PetscErrorCode TCBCGSFirstNorm(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
 {
   PetscFunctionBegin;
   bcgs->dp = 0.0;
-  PetscCall(KSPInitialResidual(ksp, ksp->vec_sol, ksp->work[BCGS_V], ksp->work[BCGS_T], ksp->work[BCGS_R], ksp->vec_rhs));
-  PetscCall(TCBCGSStart(ksp, bcgs));
   if (ksp->normtype != KSP_NORM_NONE) {
-    PetscCall(KSPTCReadScalars(bcgs));
     bcgs->dp = PetscSqrtReal(bcgs->s.rr);
     PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(TCBCGSLog(ksp, 0, bcgs->dp, bcgs->dp));
-  PetscCall((*ksp->converged)(ksp, 0, bcgs->dp, &ksp->reason, ksp->cnvP));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first residual, its norm and test */
+static PetscErrorCode TCBCGSInitialResidual(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPInitialResidual(ksp, ksp->vec_sol, ksp->work[BCGS_V], ksp->work[BCGS_T], ksp->work[BCGS_R], ksp->vec_rhs));
+  PetscCall(TCBCGSStart(ksp, bcgs));
+  if (ksp->normtype != KSP_NORM_NONE) PetscCall(KSPTCReadScalars(bcgs));
+  PetscCall(TCBCGSFirstNorm(ksp, bcgs, failed));
+  if (!*failed) PetscCall((*ksp->converged)(ksp, 0, bcgs->dp, &ksp->reason, ksp->cnvP));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -166,6 +174,7 @@ static PetscErrorCode TCBCGSZeroT(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscScalar ss;
 
   PetscFunctionBegin;
+  if (bcgs->columns.replays) PetscCall(TCBCGSColumnBroken(ksp, bcgs));
   PetscCall(VecDot(ksp->work[BCGS_S], ksp->work[BCGS_S], &ss));
   if (ss != 0.0) {
     PetscCall(TCBCGSBreakdown(ksp, "KSPSolve has failed due to singular preconditioned operator", "Failed due to singular preconditioned operator"));
@@ -259,7 +268,8 @@ static PetscErrorCode TCBCGSTakeDiagonal(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCRun(ksp, bcgs, i, TCBCGSResidentIterate, TCBCGSTakeDiagonal, TCBCGSBegin));
+  if (bcgs->columns.replays) PetscCall(KSPTCColumnTaken(bcgs, i, 2, TCBCGSRowFlops(ksp, bcgs)));
+  else PetscCall(KSPTCRun(ksp, bcgs, i, TCBCGSResidentIterate, TCBCGSTakeDiagonal, TCBCGSBegin));
   if (KSPTCStoppedWithin(bcgs)) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -276,11 +286,28 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* KSPBCGS's loop. After `failed` it ends with the reason that is set */
+PetscErrorCode TCBCGSLoop(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  PetscBool failed = PETSC_FALSE;
+  PetscInt  i      = 0;
+
+  PetscFunctionBegin;
+  do {
+    PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
+    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
+    if (ksp->reason) break;
+    i++;
+  } while (i < ksp->max_it);
+  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  if (!bcgs->columns.replays) PetscCall(KSPUnwindPreconditioner(ksp, ksp->vec_sol, ksp->work[BCGS_T])); /* columns have a preconditioner from the left, or none */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
 {
   KSP_TCBCGS *bcgs   = (KSP_TCBCGS *)tc;
   PetscBool   failed = PETSC_FALSE;
-  PetscInt    i      = 0;
 
   PetscFunctionBegin;
   bcgs->single              = (PetscBool)(bcgs->variant != KSPTC_VARIANT_CLASSIC);
@@ -294,14 +321,7 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   if (bcgs->resident.is && bcgs->resident.layout) bcgs->single = PETSC_FALSE;
   bcgs->last_single = bcgs->single;
   PetscCall(TCBCGSTakeDiagonal(ksp, bcgs));
-  do {
-    PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
-    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
-    if (ksp->reason) break;
-    i++;
-  } while (i < ksp->max_it);
-  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
-  PetscCall(KSPUnwindPreconditioner(ksp, ksp->vec_sol, ksp->work[BCGS_T]));
+  PetscCall(TCBCGSLoop(ksp, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -323,6 +343,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 {
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalRelease(&((KSP_TCBCGS *)tc)->diagonal));
+  PetscCall(KSPTCColumnsRelease((KSP_TCBCGS *)tc));
   PetscCall(KSPTCResidentRelease(tc));
   PetscCall(KSPTCReleaseSteps<KSP_TCBCGS>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -338,7 +359,8 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 .  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and there is no preconditioner, add the dot products with a product while it is made (default)
 .  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
 .  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
--  -ksp_tcbcgs_variant <classic>  - (classic|single|auto) recurrences
+.  -ksp_tcbcgs_variant <classic>  - (classic|single|auto) recurrences
+-  -ksp_tcbcgs_matsolve <decide>  - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
 
    Level: beginner
 
@@ -375,6 +397,10 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    s.rp and t.rp, which are summed with t.s and t.t, so that r and the next direction are made together. Norms are still those of the residual that is there, and tested in every iteration; iterates differ by rounding, to which BiCGSTAB is
    sensitive: iteration counts differ somewhat. With the matrix read from its layout recurrences are `classic`: `single` is then not resident, and `auto`, which is `single` elsewhere, is `classic`. There are no pipelined recurrences: each of the two products waits for all of the vector that it multiplies anyway.
 
+   `KSPMatSolve()` with `-ksp_tcbcgs_matsolve true` takes up to 8 right-hand sides through an iteration together, with one pass over the matrix for all of them; each column has its own recurrences, and results, counts, reasons, histories and
+   monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tcbcgs_resident` takes, but no null space, with `classic` recurrences, and `PCJACOBI` from
+   the left only. Until it has been measured where they are faster, `decide` leaves `KSPMatSolve()` to PETSc.
+
    Sums are added in a fixed order: two runs give the same bits.
 
 .seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
@@ -393,6 +419,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->diagonal.projects = PETSC_TRUE;
   bcgs->resident.kernel   = TCBCGSResidentKernels;
   bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false);
+  bcgs->columns.solve     = KSPTCMatSolve<KSP_TCBCGS>;
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,7 +1,8 @@
 /* What KSPTCBCGS carries */
 #pragma once
 
-#include <petsctc/private/kspmethod.h>
+#include <petsctc/private/kspcolumnsmethod.h>
+#include <petsctc/private/tcbcgscolumns.h>
 #include <petsctc/private/tcbcgsresident.h>
 
 /* KSPBCGS's work vectors */
@@ -23,10 +24,32 @@ struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
     return backend == KSPTC_HOST ? &TCBCGSSteps_Host : NULL;
   }
 
+  /* columns.cxx */
+  static const TCBCGSColumnsSteps *columns_table(int backend);
+  static PetscErrorCode            columns_legal(KSP, KSP_TCBCGS *, const char **why);
+  static PetscErrorCode            columns_residual(KSP, KSP_TCBCGS *, PetscInt c);
+  static PetscErrorCode            columns_start(KSP, KSP_TCBCGS *);
+  static PetscReal                 columns_square(KSP, const KSP_TCBCGS *, const TCBCGSScalars *s)
+  {
+    return s->rr;
+  }
+  static PetscErrorCode columns_begin(KSP_TCBCGS *, const AIJTCLayout *, PetscInt it);
+  static PetscErrorCode columns_finish(KSP_TCBCGS *)
+  {
+    return PETSC_SUCCESS;
+  }
+  static PetscErrorCode columns_replay(KSP, KSP_TCBCGS *);
+  static PetscTCNorm    columns_norm(KSPNormType type)
+  {
+    return type == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR;
+  }
+
   PetscBool     identity; /* the operator is the matrix */
   PetscBool     single;   /* recurrences with a reduction less */
   PetscReal     dp;       /* the norm last computed */
   KSPTCDiagonal diagonal; /* of a preconditioner from the left, or of one where the solve is resident: then part of the steps */
+
+  KSPTCBlock<TCBCGSColumnsSteps, TCBCGSColumns, TCBCGSScalars> block;
 };
 
 /* resident.cxx */
@@ -34,3 +57,11 @@ extern const KSPTCResidentKernel TCBCGSResidentKernels[KSPTC_BACKENDS];
 
 PETSC_INTERN PetscErrorCode TCBCGSResidentSetUp(KSP, KSP_TCBCGS *);
 PETSC_INTERN PetscErrorCode TCBCGSResidentIterate(KSP, KSP_TCBCGS *, PetscInt);
+PETSC_INTERN PetscLogDouble TCBCGSRowFlops(KSP, const KSP_TCBCGS *);
+
+/* columns.cxx */
+PETSC_INTERN PetscErrorCode TCBCGSColumnBroken(KSP, KSP_TCBCGS *);
+
+/* tcbcgs.cxx */
+PETSC_INTERN PetscErrorCode TCBCGSFirstNorm(KSP, KSP_TCBCGS *, PetscBool *);
+PETSC_INTERN PetscErrorCode TCBCGSLoop(KSP, KSP_TCBCGS *);

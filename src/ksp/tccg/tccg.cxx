@@ -280,7 +280,7 @@ PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
 /* Is z, and with it beta, there at the end of iteration `it`, for its norm or since it is r? */
 static PetscBool TCCGEndsWithZ(KSP ksp, const KSP_TCCG *cg, PetscInt it)
 {
-  if (cg->identity || cg->resident.is || cg->blocks.replays) return PETSC_TRUE;
+  if (cg->identity || cg->resident.is || cg->columns.replays) return PETSC_TRUE;
   if (ksp->normtype == KSP_NORM_NATURAL) return PETSC_TRUE;
   return ksp->normtype == KSP_NORM_PRECONDITIONED && ksp->chknorm < it + 1 ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -471,7 +471,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  if (cg->blocks.replays) PetscCall(TCCGColumnTaken(ksp, cg, i));
+  if (cg->columns.replays) PetscCall(KSPTCColumnTaken(cg, i, 1, TCCGRowFlops(ksp, cg, i)));
   else PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
@@ -547,7 +547,7 @@ static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPTCOptions_TCCG(KSP ksp, KSPTC tc, PetscOptionItems PetscOptionsObject)
+static PetscErrorCode KSPTCOptions_TCCG(KSP, KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
   KSP_TCCG *cg   = (KSP_TCCG *)tc;
   PetscInt  many = cg->directions;
@@ -556,7 +556,6 @@ static PetscErrorCode KSPTCOptions_TCCG(KSP ksp, KSPTC tc, PetscOptionItems Pets
   PetscCall(PetscOptionsInt("-ksp_tccg_directions", "Directions kept where iterations begin ahead, so that the solution follows so many iterations together: 1, 4, or decide", tc->page, many, &many, NULL));
   PetscCheck(many == PETSC_DECIDE || many == 1 || many == PETSCTC_LATE, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-ksp_tccg_directions %" PetscInt_FMT ": it must be 1, %d or decide", many, (int)PETSCTC_LATE);
   cg->directions = many;
-  PetscCall(TCCGColumnsOptions(ksp, cg, PetscOptionsObject));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -568,7 +567,7 @@ static PetscErrorCode KSPTCRelease_TCCG(KSPTC tc)
   PetscCall(KSPTCDiagonalRelease(&cg->diagonal));
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&cg->carried[k]));
   for (int k = 1; k < PETSCTC_LATE; k++) PetscCall(VecDestroy(&cg->p[k]));
-  PetscCall(TCCGColumnsRelease(cg));
+  PetscCall(KSPTCColumnsRelease(cg));
   PetscCall(KSPTCResidentRelease(tc));
   PetscCall(KSPTCReleaseSteps<KSP_TCCG>(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -724,12 +723,13 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->directions           = PETSC_DECIDE;
   cg->resident.may_stream  = PETSC_TRUE;
   cg->resident.may_project = PETSC_TRUE;
+  cg->columns.solve        = KSPTCMatSolve<KSP_TCCG>;
+  cg->columns.pays         = PETSC_TRUE;
   cg->diagonal.projects    = PETSC_TRUE;
   cg->release              = KSPTCRelease_TCCG;
   cg->resident.kernel      = TCCGResidentKernels;
   cg->resident.vectors     = TCCGVectorsOfBlock(false);
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
-  PetscCall(TCCGColumnsAttach(ksp, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGSetRadius_C", &cg->set_radius));

@@ -1,47 +1,17 @@
 /* What KSPTCCG carries */
 #pragma once
 
-#include <petsctc/private/kspmethod.h>
+#include <petsctc/private/kspcolumnsmethod.h>
 #include <petsctc/private/tccgcolumns.h>
 #include <petsctc/private/tccgresident.h>
 
-typedef enum {
-  TCCG_MATSOLVE_FALSE,
-  TCCG_MATSOLVE_TRUE,
-  TCCG_MATSOLVE_DECIDE
-} TCCGMatSolveChoice;
+/* Which sum the norm of this type is the root of */
+static inline PetscTCNorm TCCGNormOfType(KSPNormType type)
+{
+  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
 
-/* The host's part of a column: what the first norm has set for the test, and where it ends */
-typedef struct {
-  PetscReal          ttol, rnorm0, obj;
-  KSPConvergedReason reason; /* of the first test */
-  PetscInt           its;    /* of which there are scalars */
-  PetscBool          over;
-} TCCGColumnState;
-
-/* A column that ended after too many iterations where that may be an error */
-typedef struct {
-  PetscBool any;
-  PetscInt  its;
-  PetscReal rnorm;
-} TCCGExhausted;
-
-/* Solves with several right-hand sides (columns.cxx) */
-typedef struct {
-  TCCGMatSolveChoice choice; /* option */
-  TCCGColumnsWork    work[KSPTC_BACKENDS];
-  PetscBool          have[KSPTC_BACKENDS];
-  PetscInt           nblocks, ncolumns; /* KSPMatSolve() in blocks, column by column */
-  const char        *last_why;          /* why the last one that was column by column was */
-  TCCGExhausted      exhausted;         /* the first of the KSPMatSolve() under way */
-
-  /* of the block under way */
-  TCCGColumnState     column[TCCG_MAX_COLUMNS];
-  PetscInt            begun, max_taken;
-  TCCGColumnsScalars *taken;   /* [max_taken] after each iteration, as long as a column goes on */
-  PetscBool           replays; /* the loop of a solve goes through .. */
-  PetscInt            which;   /* .. this column of them */
-} TCCGBlocks;
+  return norms[type];
+}
 
 struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   static const TCCGSteps *table(int backend)
@@ -52,17 +22,33 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
     return backend == KSPTC_HOST ? &TCCGSteps_Host : NULL;
   }
 
+  /* columns.cxx */
+  static const TCCGColumnsSteps *columns_table(int backend);
+  static PetscErrorCode          columns_legal(KSP, KSP_TCCG *, const char **why);
+  static PetscErrorCode          columns_residual(KSP, KSP_TCCG *, PetscInt c);
+  static PetscErrorCode          columns_start(KSP, KSP_TCCG *);
+  static PetscReal               columns_square(KSP, const KSP_TCCG *, const TCCGScalars *);
+  static PetscErrorCode          columns_begin(KSP_TCCG *, const AIJTCLayout *, PetscInt it);
+  static PetscErrorCode          columns_finish(KSP_TCCG *);
+  static PetscErrorCode          columns_replay(KSP, KSP_TCCG *);
+  static PetscTCNorm             columns_norm(KSPNormType type)
+  {
+    return TCCGNormOfType(type);
+  }
+
   Mat           A;
-  PetscBool     identity;        /* the preconditioner is none, and not applied: z is r */
-  KSPTCDiagonal diagonal;        /* where z makes the norm, or the solve is resident: then part of the step that ends an iteration */
-  PetscBool     known;           /* s.beta is z.r of the coming iteration: the host has read it */
-  PetscInt      directions;      /* option: how many are kept: PETSC_DECIDE, 1 or PETSCTC_LATE */
-  PetscInt      kept;            /* in this solve: x follows so many updates together */
-  PetscInt      late;            /* so many updates begun leave x to a later direction */
-  Vec           p[PETSCTC_LATE]; /* those besides KSPCG's, p[1] .. */
-  Vec           carried[2];      /* A z and A p of iterations that carry A p, where KSPCG has no vectors for them */
-  PetscReal     obj;             /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
-  TCCGBlocks    blocks;
+  PetscBool     identity;                       /* the preconditioner is none, and not applied: z is r */
+  KSPTCDiagonal diagonal;                       /* where z makes the norm, or the solve is resident: then part of the step that ends an iteration */
+  PetscBool     known;                          /* s.beta is z.r of the coming iteration: the host has read it */
+  PetscInt      directions;                     /* option: how many are kept: PETSC_DECIDE, 1 or PETSCTC_LATE */
+  PetscInt      kept;                           /* in this solve: x follows so many updates together */
+  PetscInt      late;                           /* so many updates begun leave x to a later direction */
+  Vec           p[PETSCTC_LATE];                /* those besides KSPCG's, p[1] .. */
+  Vec           carried[2];                     /* A z and A p of iterations that carry A p, where KSPCG has no vectors for them */
+  PetscReal     obj;                            /* the objective function 1/2 x'Ax - x'b, up to KSPCG's constant */
+  PetscReal     first_obj[PETSCTC_MAX_COLUMNS]; /* the same, of the columns of a block at their beginning */
+
+  KSPTCBlock<TCCGColumnsSteps, TCCGColumns, TCCGScalars> block;
 
   /* what was asked of KSPCG */
   PetscBool single_reduction;
@@ -73,25 +59,11 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   PetscErrorCode (*get_obj)(KSP, PetscReal *);
 };
 
-/* Which sum the norm of this type is the root of */
-static inline PetscTCNorm TCCGNormOfType(KSPNormType type)
-{
-  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
-
-  return norms[type];
-}
-
 /* resident.cxx */
 extern const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS];
 
 PETSC_INTERN PetscErrorCode TCCGResidentIterate(KSP, KSP_TCCG *, PetscInt);
 PETSC_INTERN PetscLogDouble TCCGRowFlops(KSP, const KSP_TCCG *, PetscInt);
-
-/* columns.cxx */
-PETSC_INTERN PetscErrorCode TCCGColumnsAttach(KSP, KSP_TCCG *);
-PETSC_INTERN PetscErrorCode TCCGColumnsOptions(KSP, KSP_TCCG *, PetscOptionItems);
-PETSC_INTERN PetscErrorCode TCCGColumnsRelease(KSP_TCCG *);
-PETSC_INTERN PetscErrorCode TCCGColumnTaken(KSP, KSP_TCCG *, PetscInt);
 
 /* tccg.cxx */
 PETSC_INTERN PetscErrorCode TCCGCarriedVectors(KSP, KSP_TCCG *, Vec[2]);
