@@ -427,6 +427,35 @@ TEST_P(BCGSSteps, Projected)
   }
 }
 
+/* However large the mean is, the sums are those of what is left */
+TEST_P(BCGSSteps, ProjectsALargeMean)
+{
+  const PetscInt n = 1000;
+  const Values   q = randomValues(n, 3), h = randomValues(n, 4);
+  const Blocks   blocks(cuda, n, 4);
+  Values         u = randomValues(n, 1);
+  Vector         ones(cuda, Values(n, 1.0)), dq(cuda, q), dh(cuda, h), z(cuda, Values(n, NaN));
+
+  for (PetscScalar &element : u) element += 0.01 / std::sqrt(PETSC_MACHINE_EPSILON);
+  Vector du(cuda, u);
+  for (bool blocked : {false, true}) {
+    double       mean;
+    const Values p    = projected(blocked ? blocks.times(u) : u, mean);
+    const double near = 100 * PETSC_MACHINE_EPSILON * n, pp = (double)Reference(p, p).value;
+
+    work.constant = PETSC_TRUE;
+    set(marked());
+    CALL(blocked ? steps->breakdown_blocks(n, blocks, du, dq, z, &work, nullptr) : steps->breakdown_scaled(n, du, ones, dq, z, &work, nullptr));
+    EXPECT_NEAR((double)Reference(p, q).value, get().d1, near * std::sqrt(pp * n));
+    set(marked());
+    CALL(blocked ? steps->stabilize_blocks(n, blocks, du, dq, dh, z, &work, nullptr) : steps->stabilize_scaled(n, du, ones, dq, dh, z, &work, nullptr));
+    work.constant = PETSC_FALSE;
+    EXPECT_NEAR(pp, get().tt, near * pp);
+    EXPECT_NEAR((double)Reference(p, q).value, get().ts, near * std::sqrt(pp * n));
+    EXPECT_NEAR((double)(Reference(q, h).value - get().omega * Reference(p, h).value), get().rhonext, near * (n + std::fabs(get().omega) * std::sqrt(pp * n)));
+  }
+}
+
 /* Of a vector that is constant nothing is left: t.t is 0, and not a little less */
 TEST_P(BCGSSteps, ProjectsConstantsToNothing)
 {

@@ -123,6 +123,9 @@ struct PetscTCColumnsOn {
     v->stride  = stride;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+
+  /* One of the block's vectors */
+  static PetscTCColumn  of(const PetscTCColumns *v, const PetscScalar *vector) { return {vector, v->stride}; }
   static PetscErrorCode freeze(PetscInt c, Work *work, PetscTCStream stream) { return Backend::run_columns(0, 1, PetscTCColumnsStep<PetscTCFreeze<Scalars>>{}, work->s->of + c, work, stream); }
 
   /* place, reset: the method's */

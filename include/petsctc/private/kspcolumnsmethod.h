@@ -13,7 +13,7 @@
      columns_square(ksp, m, s)          the square of that
      columns_begin(m, layout, it)       the steps of iteration `it`; the last has the tests, and leaves the records
      columns_finish(m)                  behind all iterations
-     columns_replay(ksp, m)             the solve of the column m->columns.which, from its first norm on; m->s are the first scalars, and the first test has been made. KSPTCColumnTaken() brings the scalars of iterations
+     columns_replay(ksp, m)             the solve of the column m->columns.which, from its first norm on; m->s are the first scalars, and the first test has been made. KSPTCColumnTaken() brings the scalars of iterations, KSPTCColumnLog() logs them
      columns_norm(normtype)             the sum that the norm is the root of
 */
 #pragma once
@@ -258,9 +258,9 @@ static PetscErrorCode KSPTCColumnsIterate(KSP ksp, M *m, PetscInt live)
 
 /* ---- what the user sees */
 
-/* Iteration i+1 of the column that is replayed: its scalars, logged as it would have been, were no row empty: `products` of the matrix, and flops a row besides */
+/* Iteration i+1 of the column that is replayed: its scalars */
 template <class M>
-static inline PetscErrorCode KSPTCColumnTaken(M *m, PetscInt i, int products, PetscLogDouble flops)
+static inline PetscErrorCode KSPTCColumnTaken(M *m, PetscInt i)
 {
   const KSPTCColumn *column = &m->columns.column[m->columns.which];
 
@@ -268,6 +268,14 @@ static inline PetscErrorCode KSPTCColumnTaken(M *m, PetscInt i, int products, Pe
   PetscCheck(i < column->its, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The steps have ended column %" PetscInt_FMT " of a block after %" PetscInt_FMT " iterations, the convergence test has not: run with -ksp_%s_matsolve false", m->columns.which,
              column->its, m->name);
   m->s = m->block.taken[i + 1].of[m->columns.which];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Logs it as it would have been, were no row empty: `products` of the matrix, and flops a row besides */
+template <class M>
+static inline PetscErrorCode KSPTCColumnLog(M *m, int products, PetscLogDouble flops)
+{
+  PetscFunctionBegin;
   PetscCall(KSPTCLogFlops(m, flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.nnz - m->n)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

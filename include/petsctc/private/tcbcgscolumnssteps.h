@@ -10,6 +10,7 @@ template <class Backend>
 struct TCBCGSColumnsOn : PetscTCColumnsOn<Backend, TCBCGSScalars> {
   using All  = PetscTCColumnsOn<Backend, TCBCGSScalars>;
   using Work = TCBCGSColumnsWork;
+  using All::of;
   using All::run;
 
   static PetscErrorCode place(Work *work, PetscInt n, PetscInt columns, TCBCGSColumns *v, PetscBool *room)
@@ -26,9 +27,6 @@ struct TCBCGSColumnsOn : PetscTCColumnsOn<Backend, TCBCGSScalars> {
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-
-  /* One of the block's vectors */
-  static PetscTCColumn of(const TCBCGSColumns *v, const PetscScalar *vector) { return {vector, v->stride}; }
 
   static PetscErrorCode reset(Work *work, PetscTCStream stream) { return run(0, PETSCTC_MAX_COLUMNS, TCBCGSReset{}, {}, {}, work, stream); }
   static PetscErrorCode start(const TCBCGSColumns *v, Work *work, PetscTCStream stream) { return run(v->n, v->columns, TCBCGSStart{}, {of(v, v->r)}, {of(v, v->rp), of(v, v->p), of(v, v->v)}, work, stream); }

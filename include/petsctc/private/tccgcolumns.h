@@ -3,7 +3,7 @@
 
    Method         That of tccgsteps.h for each column. x is updated late, with the next direction (kspsteps.h): nobody looks at it before the solve ends.
    Layout         r, p and w by columns; w is z too where the preconditioner is a diagonal
-   Memory traffic bytes of an iteration of 8 columns of n rows: direction 320 n, curvature 128 n, update 192 n (with a diagonal 320 n, and 64 n if that does not stay in L2), in all 640 n (768 n); and the product,
+   Memory traffic bytes of an iteration of 8 columns of n rows: direction 320 n, curvature 128 n, update 192 n (with a diagonal 256 n, and 64 n if that does not stay in L2), in all 640 n (704 n); and the product,
                   values + 128 n (and 128 n where X is copied by rows first, spmm.cuh). At 4.3 TB/s, without preconditioner:
                     7-point 43^3, n = 79,507, constant values      51 + 10 MB    14 us (in L2 altogether)
                     a million tetrahedra nodes, 15 million values  640 + 433 MB  250 us

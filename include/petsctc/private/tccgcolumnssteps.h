@@ -10,6 +10,7 @@ template <class Backend>
 struct TCCGColumnsOn : PetscTCColumnsOn<Backend, TCCGScalars> {
   using All  = PetscTCColumnsOn<Backend, TCCGScalars>;
   using Work = TCCGColumnsWork;
+  using All::of;
   using All::run;
 
   static PetscErrorCode place(Work *work, PetscInt n, PetscInt columns, TCCGColumns *v, PetscBool *room)
@@ -24,24 +25,12 @@ struct TCCGColumnsOn : PetscTCColumnsOn<Backend, TCCGScalars> {
   }
 
   static PetscErrorCode reset(Work *work, PetscTCStream stream) { return run(0, PETSCTC_MAX_COLUMNS, TCCGReset{}, {}, {}, work, stream); }
-  static PetscErrorCode residual(const TCCGColumns *v, Work *work, PetscTCStream stream)
-  {
-    return run(v->n, v->columns,
-               TCCGResidual{
-    },
-               {{v->r, v->stride}}, {}, work, stream);
-  }
-  static PetscTCColumn  z(const TCCGColumns *v) { return {v->d ? v->w : v->r, v->stride}; }
-  static PetscErrorCode project(const TCCGColumns *v, Work *work, PetscTCStream stream)
-  {
-    return run(v->n, v->columns,
-               TCCGProject{
-    },
-               {z(v), {v->r, v->stride}}, {}, work, stream);
-  }
+  static PetscErrorCode residual(const TCCGColumns *v, Work *work, PetscTCStream stream) { return run(v->n, v->columns, TCCGResidual{}, {of(v, v->r)}, {}, work, stream); }
+  static PetscTCColumn  z(const TCCGColumns *v) { return of(v, v->d ? v->w : v->r); }
+  static PetscErrorCode project(const TCCGColumns *v, Work *work, PetscTCStream stream) { return run(v->n, v->columns, TCCGProject{}, {z(v), of(v, v->r)}, {}, work, stream); }
   static PetscErrorCode direction(const TCCGColumns *v, PetscBool first, Work *work, PetscTCStream stream)
   {
-    const PetscTCColumn p = {v->p, v->stride}, x = {v->x, v->xstride};
+    const PetscTCColumn p = of(v, v->p), x = {v->x, v->xstride};
 
     if (first) return run(v->n, v->columns, TCCGDirection<true, 0>{}, {z(v)}, {p}, work, stream);
     return run(v->n, v->columns, TCCGDirection<false, 1>{}, {z(v), p, x}, {p, x}, work, stream);
@@ -51,16 +40,11 @@ struct TCCGColumnsOn : PetscTCColumnsOn<Backend, TCCGScalars> {
     TCCGCurvature step = {};
 
     step.first = first == PETSC_TRUE;
-    return run(v->n, v->columns, step,
-               {
-                 {v->p, v->stride},
-                 {v->w, v->stride}
-    },
-               {}, work, stream);
+    return run(v->n, v->columns, step, {of(v, v->p), of(v, v->w)}, {}, work, stream);
   }
   static PetscErrorCode update(const TCCGColumns *v, Work *work, PetscTCStream stream)
   {
-    const PetscTCColumn w = {v->w, v->stride}, r = {v->r, v->stride}, d = {v->d, 0};
+    const PetscTCColumn w = of(v, v->w), r = of(v, v->r), d = {v->d, 0};
     TCCGUpdate<true>    step = {};
 
     step.identity = true;
@@ -68,7 +52,7 @@ struct TCCGColumnsOn : PetscTCColumnsOn<Backend, TCCGScalars> {
   }
   static PetscErrorCode settle(const TCCGColumns *v, Work *work, PetscTCStream stream)
   {
-    const PetscTCColumn p = {v->p, v->stride}, x = {v->x, v->xstride};
+    const PetscTCColumn p = of(v, v->p), x = {v->x, v->xstride};
 
     return run(v->n, v->columns, TCCGSettle<1>{}, {p, x}, {x}, work, stream);
   }

@@ -254,9 +254,9 @@ PETSCTC_HOST_DEVICE void TCCGAddScaled(const T &r, const T &z, T sum[])
 /* The scalars of an update with a projection, of n rows. z.z may not become negative by rounding: it is the square of a norm */
 PETSCTC_HOST_DEVICE void TCCGEndProjection(TCCGScalars &s, const PetscScalar sum[], PetscReal n)
 {
-  const PetscReal zz = sum[2] - sum[4] * (sum[4] / n);
+  const PetscReal shift = n > 0.0 ? sum[4] / n : 0.0, zz = sum[2] - sum[4] * shift;
 
-  s.shift = sum[4] / n;
+  s.shift = shift;
   s.mean += s.shift;
   s.beta = sum[1] - s.shift * sum[3];
   s.zz   = zz < 0.0 ? 0.0 : zz;

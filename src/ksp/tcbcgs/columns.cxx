@@ -68,7 +68,7 @@ PetscErrorCode KSP_TCBCGS::columns_replay(KSP ksp, KSP_TCBCGS *bcgs)
   PetscBool failed = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCLogFlops(bcgs, 4.0 * bcgs->n)); /* r.r for the norm and for rho */
+  PetscCall(KSPTCLogFlops(bcgs, TCBCGSStartFlops(ksp) * bcgs->n));
   PetscCall(TCBCGSFirstNorm(ksp, bcgs, &failed));
   if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   ksp->reason = bcgs->columns.column[bcgs->columns.which].reason;

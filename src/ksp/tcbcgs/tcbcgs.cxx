@@ -15,6 +15,12 @@
 
 /* ---- the steps on vectors. Flops are those of KSPBCGS, r.rp of the coming iteration with the update that makes r */
 
+/* A row's, at the beginning of a solve: r.r as rho, and as the norm */
+PetscLogDouble TCBCGSStartFlops(KSP ksp)
+{
+  return ksp->normtype == KSP_NORM_NONE ? 2.0 : 4.0;
+}
+
 static PetscErrorCode TCBCGSStart(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec    v[] = {ksp->work[BCGS_R], ksp->work[BCGS_RP], ksp->work[BCGS_P], ksp->work[BCGS_V]};
@@ -23,7 +29,7 @@ static PetscErrorCode TCBCGSStart(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionBegin;
   PetscCall(KSPTCStepBegin(bcgs, 1, 3, v, a));
   PetscCall((*bcgs->steps->start)(bcgs->n, a[0], a[1], a[2], a[3], bcgs->w, bcgs->stream));
-  PetscCall(KSPTCStepEnd(bcgs, 1, 3, v, a, 4.0 * bcgs->n));
+  PetscCall(KSPTCStepEnd(bcgs, 1, 3, v, a, TCBCGSStartFlops(ksp) * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -186,6 +192,14 @@ static PetscErrorCode TCBCGSZeroT(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of an iteration of a column. Where v.rp stops it the second is left out, but on a GPU */
+static int TCBCGSProducts(const KSP_TCBCGS *bcgs)
+{
+  const PetscTCStop stop = (PetscTCStop)bcgs->s.stop;
+
+  return bcgs->backend == KSPTC_HOST && (stop == PETSCTC_STOP_D1_NAN || stop == PETSCTC_STOP_D1_ZERO) ? 1 : 2;
+}
+
 /* A step has stopped iteration i+1: find the reason */
 static PetscErrorCode TCBCGSStopped(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
 {
@@ -268,8 +282,10 @@ static PetscErrorCode TCBCGSTakeDiagonal(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, PetscBool *failed)
 {
   PetscFunctionBegin;
-  if (bcgs->columns.replays) PetscCall(KSPTCColumnTaken(bcgs, i, 2, TCBCGSRowFlops(ksp, bcgs)));
-  else PetscCall(KSPTCRun(ksp, bcgs, i, TCBCGSResidentIterate, TCBCGSTakeDiagonal, TCBCGSBegin));
+  if (bcgs->columns.replays) {
+    PetscCall(KSPTCColumnTaken(bcgs, i));
+    PetscCall(KSPTCColumnLog(bcgs, TCBCGSProducts(bcgs), TCBCGSRowFlops(ksp, bcgs)));
+  } else PetscCall(KSPTCRun(ksp, bcgs, i, TCBCGSResidentIterate, TCBCGSTakeDiagonal, TCBCGSBegin));
   if (KSPTCStoppedWithin(bcgs)) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -374,7 +390,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `KSPBCGS` adds the initial guess of an earlier solve with right preconditioning to the solution of every later one; this type does not.
 
-   The flops logged are those of `KSPBCGS`, 2 n more an iteration with `-ksp_tcbcgs_variant single`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
+   The flops logged are those of `KSPBCGS`, 2 n more an iteration with `-ksp_tcbcgs_variant single` and some 2 n more a solve, but for one that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
    application of the matrix and of the preconditioner may have run and been logged.
 
    `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one they work as with any that is not PETSc's own.

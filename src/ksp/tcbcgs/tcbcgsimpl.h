@@ -63,5 +63,6 @@ PETSC_INTERN PetscLogDouble TCBCGSRowFlops(KSP, const KSP_TCBCGS *);
 PETSC_INTERN PetscErrorCode TCBCGSColumnBroken(KSP, KSP_TCBCGS *);
 
 /* tcbcgs.cxx */
+PETSC_INTERN PetscLogDouble TCBCGSStartFlops(KSP);
 PETSC_INTERN PetscErrorCode TCBCGSFirstNorm(KSP, KSP_TCBCGS *, PetscBool *);
 PETSC_INTERN PetscErrorCode TCBCGSLoop(KSP, KSP_TCBCGS *);

@@ -471,8 +471,10 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   ksp->its = i + 1;
   if (cg->known) PetscCall(TCCGTestBeta(ksp, cg, i));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  if (cg->columns.replays) PetscCall(KSPTCColumnTaken(cg, i, 1, TCCGRowFlops(ksp, cg, i)));
-  else PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
+  if (cg->columns.replays) {
+    PetscCall(KSPTCColumnTaken(cg, i));
+    PetscCall(KSPTCColumnLog(cg, 1, TCCGRowFlops(ksp, cg, i)));
+  } else PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
     PetscFunctionReturn(PETSC_SUCCESS);

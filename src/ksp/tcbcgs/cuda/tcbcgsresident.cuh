@@ -166,7 +166,7 @@ __device__ __forceinline__ void Second(const Problem &P, const Share &own, doubl
     const double t = Scaled<side == LEFT>(row, own.d, k), s = own.s(k, alpha);
 
     own.t[k] = t;
-    TCBCGSAddStabilize<single, false>(t, s, own.rp[k], sum);
+    TCBCGSAddStabilize<single, false>(0.0, t, s, own.rp[k], sum);
     if constexpr (single) PetscTCPublish(P.published + P.A.m + own.first + k, t, tag);
   });
 }

@@ -158,7 +158,7 @@ __device__ __forceinline__ void Second(const Problem &P, const Share<R> &own, do
       const double t      = w[k] * Scale(P, OnTheLeft(P), row[k]);
 
       own.t(number, row[k]) = t;
-      TCBCGSAddStabilize<false, false>(t, own.s(number, alpha), 0.0, sum);
+      TCBCGSAddStabilize<false, false>(0.0, t, own.s(number, alpha), 0.0, sum);
     }
   });
 }
