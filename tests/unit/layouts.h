@@ -3,6 +3,7 @@
 
 #include "patterns.h"
 #include <gtest/gtest.h>
+#include <petsctc/private/vecreduce.h>
 #if PETSCTC_HAVE_CUDA
   #include <cuda_runtime.h>
 #endif

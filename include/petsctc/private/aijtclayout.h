@@ -280,6 +280,3 @@ PETSC_INTERN PetscErrorCode AIJTCDotWorkDestroy_CUDA(AIJTCDotWork *work);
    the sums depend on nothing but layout and numbers. */
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
-
-/* Does the current device have FP64 mma.m8n8k4 (compute capability 8.0 or newer)? */
-PETSC_INTERN PetscErrorCode PetscTCDeviceHasMMA_CUDA(PetscBool *has);

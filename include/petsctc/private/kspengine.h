@@ -88,7 +88,7 @@ typedef struct {
 /* Solves with several right-hand sides, of methods that have such (kspcolumnsmethod.h) */
 typedef struct {
   PetscErrorCode (*solve)(KSP, Mat, Mat); /* of the method, NULL: it has none */
-  PetscBool           pays;               /* of the method: are blocks known to be faster where KSPTCColumnsPay() says so? */
+  PetscReal           least;              /* of the method: bytes of a layout a row from which on blocks pay without preconditioner */
   KSPTCMatSolveChoice choice;             /* option */
   PetscInt            nblocks, nones;     /* KSPMatSolve() in blocks, column by column */
   const char         *last_why;           /* why the last one that was column by column was */

@@ -258,7 +258,7 @@ PETSCTC_HOST_DEVICE void TCBCGSEndStabilizeOf(TCBCGSScalars &s, const PetscScala
   if constexpr (constant) {
     const PetscScalar *const of   = sum + TCBCGS_STABILIZE_DOTS<single>;
     const PetscReal          more = n > 0.0 ? of[0] / n : 0.0, mean = s.tmean + more, tt = sum[1] - more * of[0];
-    PetscScalar              dots[TCBCGS_STABILIZE_DOTS<single>] = {sum[0] - more * of[1], tt < 0.0 ? 0.0 : tt};
+    PetscScalar              dots[TCBCGS_STABILIZE_DOTS<single>] = {sum[0] - more * of[1], PetscMax(tt, (PetscReal)0.0)};
 
     if constexpr (single) {
       dots[2] = sum[2] - more * of[2];

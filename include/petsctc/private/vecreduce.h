@@ -18,6 +18,9 @@ typedef struct {
   unsigned    *arrived; /* CUDA: [1], zero between reductions */
 } PetscTCReduceWork;
 
+/* Does the current device have FP64 mma.m8n8k4 (compute capability 8.0 or newer)? */
+PETSC_INTERN PetscErrorCode PetscTCDeviceHasMMA_CUDA(PetscBool *has);
+
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkCreate_Host(PetscTCReduceWork *work);
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkCreate_CUDA(PetscTCReduceWork *work);
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkDestroy_Host(PetscTCReduceWork *work);

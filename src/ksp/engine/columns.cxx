@@ -206,21 +206,26 @@ static const char *KSPTCColumnsMore(KSP ksp, const KSPTC tc)
 }
 
 /*
-   Where the choice is left open. A block moves 80 n bytes a column and iteration of CG besides the product (96 n with a diagonal), in 4 launches; resident solves move less. With the matrix on the chip 8 columns took 0.85 to 1.6 of
-   the time that they take one by one, with that read from its layout 1.7, where the steps would do them 0.73 to 0.91 (docs/performance.md).
+   Where the choice is left open. A block moves 80 n bytes a column and iteration of CG besides the product (96 n with a diagonal), in 4 launches, of BiCGSTAB 144 n (176 n), in 7; resident solves move less. With the matrix on the chip
+   8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/performance.md). Without preconditioner the steps of BiCGSTAB move
+   32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
 */
-static PetscErrorCode KSPTCColumnsPay(KSPTC tc, Mat A, PetscInt columns, const char **why)
+static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns, const char **why)
 {
   constexpr PetscCount      on_chip = 2000000, streamed_rows = 1800000;
   const KSPTCResidentChoice choice = tc->resident.choice;
   const AIJTCLayout        *layout;
+  PetscBool                 none;
 
   PetscFunctionBegin;
   if (tc->backend != KSPTC_CUDA) *why = "on the host blocks are no faster";
   else if (columns < 2) *why = "there is one column";
   else if (choice != KSPTC_RESIDENT_FALSE && choice != KSPTC_RESIDENT_LAYOUT && tc->resident.nnz <= on_chip) *why = "the matrix may be on the chip";
-  if (*why || choice == KSPTC_RESIDENT_FALSE || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetLayout(A, &layout));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
+  if (none && (PetscReal)(layout->npattern + layout->nvalue) < tc->columns.least * (PetscReal)layout->m) *why = "products read too little for blocks to be faster";
+  if (*why || choice == KSPTC_RESIDENT_FALSE || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
   if (KSPTCStreams(layout) && KSPTCStreamsWell(layout) && layout->m <= streamed_rows) *why = "resident solves may read the matrix from its layout";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -240,7 +245,7 @@ PetscErrorCode KSPTCColumnsLegal(KSP ksp, KSPTC tc, Mat X, const char **why)
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   PetscCall(KSPTCColumnsMatrixLegal(ksp, tc, A, X, why));
-  if (!*why && tc->columns.choice == KSPTC_MATSOLVE_DECIDE) PetscCall(KSPTCColumnsPay(tc, A, X->cmap->n, why));
+  if (!*why && tc->columns.choice == KSPTC_MATSOLVE_DECIDE) PetscCall(KSPTCColumnsPay(ksp, tc, A, X->cmap->n, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -253,7 +258,7 @@ PetscErrorCode KSPTCColumnsSetOp(KSP ksp, KSPTC tc)
   PetscBool           device  = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if (columns->choice == KSPTC_MATSOLVE_DECIDE && columns->pays && ksp->nwork) PetscCall(PetscObjectTypeCompare((PetscObject)ksp->work[0], VECSEQCUDA, &device));
+  if (columns->choice == KSPTC_MATSOLVE_DECIDE && ksp->nwork) PetscCall(PetscObjectTypeCompare((PetscObject)ksp->work[0], VECSEQCUDA, &device));
   ksp->ops->matsolve = columns->choice == KSPTC_MATSOLVE_TRUE || device ? columns->solve : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -413,9 +413,9 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    s.rp and t.rp, which are summed with t.s and t.t, so that r and the next direction are made together. Norms are still those of the residual that is there, and tested in every iteration; iterates differ by rounding, to which BiCGSTAB is
    sensitive: iteration counts differ somewhat. With the matrix read from its layout recurrences are `classic`: `single` is then not resident, and `auto`, which is `single` elsewhere, is `classic`. There are no pipelined recurrences: each of the two products waits for all of the vector that it multiplies anyway.
 
-   `KSPMatSolve()` with `-ksp_tcbcgs_matsolve true` takes up to 8 right-hand sides through an iteration together, with one pass over the matrix for all of them; each column has its own recurrences, and results, counts, reasons, histories and
+   `KSPMatSolve()` takes up to 8 right-hand sides through an iteration together with `-ksp_tcbcgs_matsolve true`, with one pass over the matrix for all of them; each column has its own recurrences, and results, counts, reasons, histories and
    monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tcbcgs_resident` takes, but no null space, with `classic` recurrences, and `PCJACOBI` from
-   the left only. Until it has been measured where they are faster, `decide` leaves `KSPMatSolve()` to PETSc.
+   the left only. Left open it takes blocks on a GPU where solves one by one would not be resident; without preconditioner for matrices only of which a product reads at least 18 bytes a row.
 
    Sums are added in a fixed order: two runs give the same bits.
 
@@ -436,6 +436,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->resident.kernel   = TCBCGSResidentKernels;
   bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false);
   bcgs->columns.solve     = KSPTCMatSolve<KSP_TCBCGS>;
+  bcgs->columns.least     = 18.0;
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -726,7 +726,6 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->resident.may_stream  = PETSC_TRUE;
   cg->resident.may_project = PETSC_TRUE;
   cg->columns.solve        = KSPTCMatSolve<KSP_TCCG>;
-  cg->columns.pays         = PETSC_TRUE;
   cg->diagonal.projects    = PETSC_TRUE;
   cg->release              = KSPTCRelease_TCCG;
   cg->resident.kernel      = TCCGResidentKernels;

@@ -8,6 +8,17 @@
 #include <petsctc/private/fusedstep_cuda.cuh>
 #include <petsctc/private/vecdots.h>
 
+PetscErrorCode PetscTCDeviceHasMMA_CUDA(PetscBool *has)
+{
+  int device, major;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  *has = (PetscBool)(major >= 8);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode PetscTCReduceWorkCreate_CUDA(PetscTCReduceWork *work)
 {
   PetscFunctionBegin;

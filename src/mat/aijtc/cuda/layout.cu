@@ -271,14 +271,3 @@ PetscErrorCode AIJTCLayoutDestroy_CUDA(AIJTCLayout *layout)
   PetscCallCUDA(cerr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-PetscErrorCode PetscTCDeviceHasMMA_CUDA(PetscBool *has)
-{
-  int device, major;
-
-  PetscFunctionBegin;
-  PetscCallCUDA(cudaGetDevice(&device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  *has = (PetscBool)(major >= 8);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
