@@ -13,7 +13,7 @@
      columns_square(ksp, m, s)          the square of that
      columns_begin(m, layout, it)       the steps of iteration `it`; the last has the tests, and leaves the records
      columns_finish(m)                  behind all iterations
-     columns_replay(ksp, m)             the solve of the column m->columns.which, from its first norm on; m->s are the first scalars, and the first test has been made. KSPTCColumnTaken() brings the scalars of iterations, KSPTCColumnLog() logs them
+     columns_replay(ksp, m)             the solve of the column m->columns.which, from its first norm on; m->s are the first scalars, and the first test has been made. KSPTCColumnTaken() brings the scalars of iterations, KSPTCLogIteration() logs them
      columns_norm(normtype)             the sum that the norm is the root of
 */
 #pragma once
@@ -271,15 +271,6 @@ static inline PetscErrorCode KSPTCColumnTaken(M *m, PetscInt i)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Logs it as it would have been, were no row empty: `products` of the matrix, and flops a row besides */
-template <class M>
-static inline PetscErrorCode KSPTCColumnLog(M *m, int products, PetscLogDouble flops)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPTCLogFlops(m, flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.nnz - m->n)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The solve of a column, of which all is known */
 template <class M>
 static PetscErrorCode KSPTCColumnReplay(KSP ksp, M *m)
@@ -335,11 +326,7 @@ static PetscErrorCode KSPTCColumnsSetUp(KSP ksp, M *m, PetscInt columns, PetscBo
   PetscFunctionBegin;
   block->steps = M::columns_table(b);
   block->w     = &block->work[b];
-  if (!block->have[b]) {
-    PetscCall((*block->steps->destroy)(block->w)); /* what a create that failed has left */
-    PetscCall((*block->steps->create)(block->w));
-    block->have[b] = PETSC_TRUE;
-  }
+  PetscCall(KSPTCCreateWork(block->steps, block->w, &block->have[b]));
   PetscCall(KSPTCUsesTensor(m, &block->w->tensor));
   PetscCall(VecGetLocalSize(ksp->work[0], &m->n));
   block->w->record = NULL; /* of a block that ended with an error */
@@ -435,10 +422,7 @@ static PetscErrorCode KSPTCColumnsRelease(M *m)
   auto *block = &m->block;
 
   PetscFunctionBegin;
-  for (int b = 0; b < KSPTC_BACKENDS; b++) {
-    block->have[b] = PETSC_FALSE;
-    if (M::columns_table(b)) PetscCall((*M::columns_table(b)->destroy)(&block->work[b]));
-  }
+  PetscCall(KSPTCDestroyWork(M::columns_table, block->work, block->have));
   PetscCall(PetscFree(block->taken));
   block->max_taken = 0;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -118,7 +118,7 @@ struct _n_KSPTC {
   /* tc->variant has been set. NULL: the solve sees to it */
   PetscErrorCode (*choose)(KSP, KSPTC);
   /* options of its own, NULL: none */
-  PetscErrorCode (*options)(KSP, KSPTC, PetscOptionItems);
+  PetscErrorCode (*options)(KSPTC, PetscOptionItems);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
 
@@ -258,9 +258,9 @@ PETSC_INTERN PetscErrorCode KSPTCColumnOver(KSP, KSPTC, PetscBool);
 PETSC_INTERN PetscErrorCode KSPTCColumnsBegin(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCColumnsByOne(KSP, KSPTC, Mat, Mat, PetscInt, const char *);
 PETSC_INTERN PetscErrorCode KSPTCColumnsEnd(KSP, KSPTC);
-PETSC_INTERN PetscErrorCode KSPTCLogFlops(KSPTC, PetscLogDouble);
 
 /* step.cxx */
+PETSC_INTERN PetscErrorCode KSPTCLogFlops(KSPTC, PetscLogDouble);
 PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[]);
 PETSC_INTERN PetscErrorCode KSPTCStepEnd(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[], PetscLogDouble);
 PETSC_INTERN PetscErrorCode KSPTCUsesTensor(KSPTC, PetscBool *);

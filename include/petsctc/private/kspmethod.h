@@ -121,6 +121,15 @@ static inline PetscErrorCode KSPTCResidentBegun(M *m, PetscInt last, PetscBool r
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An iteration that was one of many in a call or a block: logged as it would have been, were no row empty, with `products` of the matrix and flops a row besides */
+template <class M>
+static inline PetscErrorCode KSPTCLogIteration(M *m, int products, PetscLogDouble flops)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCLogFlops(m, flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.nnz - m->n)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration i+1 is over: m->s are its scalars; unless the device has refused the first call, so that the solve is not resident. begin() begins the next call. The host looks at the iteration, so it is
    logged as it would have been, were no row empty: `products` of the matrix, and flops a row besides. Calls are all of the same length but for the last one: hence in which an iteration is */
 template <class M>
@@ -134,9 +143,7 @@ static inline PetscErrorCode KSPTCResidentIterate(KSP ksp, M *m, PetscInt i, Pet
   PetscCall(KSPTCAwaitMark(m, i + 1, marked));
   PetscCall(KSPTCResidentCheck(&m->resident.work));
   petsctc_counts.mult += products;
-  flops = flops * m->n + products * (2.0 * (PetscLogDouble)m->resident.nnz - m->n);
-  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
-  else PetscCall(PetscLogFlops(flops));
+  PetscCall(KSPTCLogIteration(m, products, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -191,6 +198,30 @@ static inline PetscErrorCode KSPTCCheckAgrees(KSP ksp, const M *m, PetscInt it)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The work of a table, unless it is there */
+template <class Steps, class Work>
+static inline PetscErrorCode KSPTCCreateWork(const Steps *steps, Work *work, PetscBool *have)
+{
+  PetscFunctionBegin;
+  if (*have) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall((*steps->destroy)(work)); /* what a create that failed has left */
+  PetscCall((*steps->create)(work));
+  *have = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* That of all backends, of table(b). Work that is not complete goes too: destroy of one that is all zero does nothing */
+template <class Steps, class Work>
+static inline PetscErrorCode KSPTCDestroyWork(const Steps *(*table)(int), Work work[KSPTC_BACKENDS], PetscBool have[KSPTC_BACKENDS])
+{
+  PetscFunctionBegin;
+  for (int b = 0; b < KSPTC_BACKENDS; b++) {
+    have[b] = PETSC_FALSE;
+    if ((*table)(b)) PetscCall((*(*table)(b)->destroy)(&work[b]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Table, work and scalars of the solve that begins */
 template <class M>
 static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
@@ -203,11 +234,7 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   if (cut) PetscCall((*m->steps->read)(m->w, &m->s, m->stream));                            /* waits: what was cut off must not leave a record later */
   m->steps = M::table(b);
   m->w     = &m->work[b];
-  if (!m->have[b]) {
-    PetscCall((*m->steps->destroy)(m->w)); /* what a create that failed has left */
-    PetscCall((*m->steps->create)(m->w));
-    m->have[b] = PETSC_TRUE;
-  }
+  PetscCall(KSPTCCreateWork(m->steps, m->w, &m->have[b]));
   PetscCall(KSPTCUsesTensor(m, &m->w->tensor));
   PetscCall(VecGetLocalSize(ksp->vec_sol, &m->n));
   m->w->record = NULL; /* of a solve that ended with an error */
@@ -218,17 +245,14 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The method's `release`. Work that is not complete goes too: destroy of one that is all zero does nothing */
+/* The method's `release` */
 template <class M>
 static PetscErrorCode KSPTCReleaseSteps(KSPTC tc)
 {
   M *m = static_cast<M *>(tc);
 
   PetscFunctionBegin;
-  for (int b = 0; b < KSPTC_BACKENDS; b++) {
-    m->have[b] = PETSC_FALSE;
-    if (M::table(b)) PetscCall((*M::table(b)->destroy)(&m->work[b]));
-  }
+  PetscCall(KSPTCDestroyWork(M::table, m->work, m->have));
   m->unsettled = PETSC_FALSE; /* freeing device memory waits for it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -205,7 +205,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them: 0 to 16, or decide", tc->page, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
   PetscCall(KSPTCVariantFromOptions(ksp, tc, PetscOptionsObject));
   PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
-  if (tc->options) PetscCall((*tc->options)(ksp, tc, PetscOptionsObject));
+  if (tc->options) PetscCall((*tc->options)(tc, PetscOptionsObject));
   PetscCall(KSPTCColumnsSetFromOptions(ksp, tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -93,14 +93,6 @@ PetscErrorCode KSPTCColumnOver(KSP ksp, KSPTC tc, PetscBool last)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCLogFlops(KSPTC tc, PetscLogDouble flops)
-{
-  PetscFunctionBegin;
-  if (tc->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
-  else PetscCall(PetscLogFlops(flops));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode KSPTCColumnsView(KSPTC tc, PetscViewer viewer)
 {
   const KSPTCColumns *columns = &tc->columns;

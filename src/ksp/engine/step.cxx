@@ -27,14 +27,19 @@ PetscErrorCode KSPTCStepBegin(KSPTC tc, PetscInt nread, PetscInt nwrite, const V
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode KSPTCLogFlops(KSPTC tc, PetscLogDouble flops)
+{
+  PetscFunctionBegin;
+  if (tc->backend == KSPTC_CUDA) PetscCall(PetscLogGpuFlops(flops));
+  else PetscCall(PetscLogFlops(flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode KSPTCStepEnd(KSPTC tc, PetscInt nread, PetscInt nwrite, const Vec v[], PetscScalar *a[], PetscLogDouble flops)
 {
   PetscFunctionBegin;
-  if (tc->backend == KSPTC_HOST) PetscCall(PetscLogFlops(flops));
-  else {
-    PetscCall(PetscLogGpuTimeEnd());
-    PetscCall(PetscLogGpuFlops(flops));
-  }
+  if (tc->backend == KSPTC_CUDA) PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(KSPTCLogFlops(tc, flops));
   for (PetscInt i = 0; i < nread + nwrite; i++) {
     const PetscScalar **read = (const PetscScalar **)&a[i];
 

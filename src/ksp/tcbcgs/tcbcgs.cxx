@@ -284,7 +284,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
   PetscFunctionBegin;
   if (bcgs->columns.replays) {
     PetscCall(KSPTCColumnTaken(bcgs, i));
-    PetscCall(KSPTCColumnLog(bcgs, TCBCGSProducts(bcgs), TCBCGSRowFlops(ksp, bcgs)));
+    PetscCall(KSPTCLogIteration(bcgs, TCBCGSProducts(bcgs), TCBCGSRowFlops(ksp, bcgs)));
   } else PetscCall(KSPTCRun(ksp, bcgs, i, TCBCGSResidentIterate, TCBCGSTakeDiagonal, TCBCGSBegin));
   if (KSPTCStoppedWithin(bcgs)) {
     PetscCall(TCBCGSStopped(ksp, bcgs, i, failed));

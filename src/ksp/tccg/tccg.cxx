@@ -473,7 +473,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   if (cg->columns.replays) {
     PetscCall(KSPTCColumnTaken(cg, i));
-    PetscCall(KSPTCColumnLog(cg, 1, TCCGRowFlops(ksp, cg, i)));
+    PetscCall(KSPTCLogIteration(cg, 1, TCCGRowFlops(ksp, cg, i)));
   } else PetscCall(KSPTCRun(ksp, cg, i, TCCGResidentIterate, TCCGTakeDiagonal, TCCGBegin));
   if (KSPTCStoppedWithin(cg)) {
     PetscCall(TCCGStopped(ksp, cg, i, failed));
@@ -549,7 +549,7 @@ static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPTCOptions_TCCG(KSP, KSPTC tc, PetscOptionItems PetscOptionsObject)
+static PetscErrorCode KSPTCOptions_TCCG(KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
   KSP_TCCG *cg   = (KSP_TCCG *)tc;
   PetscInt  many = cg->directions;
