@@ -359,7 +359,7 @@ section_sanitizer() {
     for program in "$work"/unit/*; do
       has_tests "$program" "*CUDA*:$on_tensor:Build.*" && free_gpu_step "$tool ${program##*/}" 200 sanitized_unit_test $tool "$program"
     done
-    free_gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi
+    free_gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi -ksp_tccg_uniform_pc false
     free_gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -mat_aijtc_mma core
   done
   wait_steps

@@ -103,6 +103,20 @@ inline Csr Constants(PetscInt n)
   return A;
 }
 
+/* The same with other values in the rows from..to - 1, symmetric if it is that there */
+inline Csr ConstantsBut(PetscInt n, PetscInt from, PetscInt to)
+{
+  Csr       A = Constants(n);
+  const Csr D = Dominant(Constants(n), true);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      if ((r >= from && r < to) || (A.j[k] >= from && A.j[k] < to)) A.a[k] = A.j[k] == r ? 9.0 : D.a[k];
+    }
+  }
+  return A;
+}
+
 /* For tools that make a program slow */
 inline bool SmallSystems()
 {
@@ -125,6 +139,8 @@ inline std::vector<System> MakeSystems(bool symmetric)
   if (!small) add("dense 530", FromColumns(530, [](PetscInt) { return Range(0, 530); }));
   add("arrow", FromColumns(300, [](PetscInt r) { return r == 3 ? Range(0, 300) : std::vector<PetscInt>{std::min(r, (PetscInt)3), std::max(r, (PetscInt)3)}; }));
   all.push_back({"constants", Constants(14)});
+  all.push_back({"constants but for a few rows", ConstantsBut(20, 5001, 5003)});
+  all.push_back({"constants in one half", ConstantsBut(20, 3900, 8000)});
   all.push_back({"band and a dense row", BandAndDenseRow(symmetric)});
   add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
   add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));

@@ -105,6 +105,13 @@ typedef struct {
   PetscInt    which;   /* .. this column of them */
 } KSPTCColumns;
 
+/* What is known of a PCJACOBI: the number that its diagonal is everywhere, or 0, and of which matrix */
+typedef struct {
+  PetscObjectId    pc, id;
+  PetscObjectState nonzerostate, state;
+  PetscReal        number;
+} KSPTCUniform;
+
 /* The first member of what a method carries */
 struct _n_KSPTC {
   const char    *name;   /* type name, part of the option names */
@@ -125,11 +132,13 @@ struct _n_KSPTC {
   PetscBool    fused;   /* option: fuse where legal */
   PetscBool    tensor;  /* option: reductions fold on the Tensor Core */
   PetscBool    sums;    /* option: dot products with a product of the matrix in its pass, where it can */
+  PetscBool    factors; /* option of methods that do so: take a preconditioner that is one number for a factor of norms */
   KSPTCVariant variant; /* option */
   PetscInt     ahead;   /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
   PetscInt     nfused, nparent;
   PetscBool    last_fused;
   PetscBool    last_pc_in_steps;       /* of the last fused solve */
+  PetscBool    last_uniform;           /* the same: it is one number, and not applied */
   PetscBool    last_sums;              /* the same: did a product bring its dot products? */
   PetscBool    last_single;            /* the same: had it fewer reductions? */
   PetscInt     last_directions;        /* the same: its solution followed so many iterations together, if more than one */
@@ -142,8 +151,11 @@ struct _n_KSPTC {
 
   KSPTCResident resident;
   KSPTCColumns  columns;
+  KSPTCUniform  uniform;
 
   /* of the solve under way */
+  PetscReal     number;      /* that the preconditioner is, if it is one and not applied, else 1 */
+  PetscReal     norm_factor; /* of the norms that the steps look at */
   KSPTCBackend  backend;
   PetscTCStream stream;
   PetscInt      n;
@@ -239,6 +251,10 @@ PETSC_INTERN PetscErrorCode KSPTCWatched(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCReplayLegal(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);
+
+/* uniform.cxx */
+PETSC_INTERN PetscErrorCode KSPTCUniformPC(KSP, KSPTC, Vec, PetscReal *);
+PETSC_INTERN void           KSPTCScaleTest(KSPTC, PetscTCTest *);
 
 /* resident.cxx */
 PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], PetscBool, Vec, KSPTCDiagonal *);

@@ -43,6 +43,9 @@ PetscErrorCode KSPTCCountFused(KSPTC tc)
   PetscCall(KSPTCRegisterCitation());
   tc->last_fused             = PETSC_TRUE;
   tc->last_pc_in_steps       = PETSC_FALSE;
+  tc->last_uniform           = PETSC_FALSE;
+  tc->number                 = 1.0;
+  tc->norm_factor            = 1.0;
   tc->last_sums              = PETSC_FALSE;
   tc->last_single            = PETSC_FALSE;
   tc->last_directions        = 1;
@@ -106,6 +109,7 @@ static PetscErrorCode KSPReset_TC(KSP ksp)
   PetscCall(KSPTCGet(ksp, &tc));
   if (tc->parent.reset) PetscCall((*tc->parent.reset)(ksp));
   PetscCall((*tc->release)(tc));
+  tc->uniform = {}; /* the preconditioner has forgotten its diagonal */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -133,6 +137,7 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
+  if (tc->last_uniform) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is one number, a factor of norms\n"));
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
   if (tc->last_single) PetscCall(PetscViewerASCIIPrintf(viewer, "  recurrences with a reduction less\n"));
   if (tc->last_why_not_pipelined) PetscCall(PetscViewerASCIIPrintf(viewer, "  not pipelined (last: %s)\n", tc->last_why_not_pipelined));
@@ -244,6 +249,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   tc->sums                 = PETSC_TRUE;
   tc->ahead                = PETSC_DECIDE;
   tc->tensor               = PETSC_TRUE;
+  tc->factors              = PETSC_TRUE;
   tc->resident.choice      = KSPTC_RESIDENT_DECIDE;
   tc->parent               = *ksp->ops;
   ksp->ops->solve          = KSPSolve_TC;

@@ -32,6 +32,12 @@ static PetscLogDouble TCCGProjectFlops(KSP ksp, KSP_TCCG *cg)
   return (ksp->normtype == KSP_NORM_PRECONDITIONED ? 4.0 : 2.0) * cg->n;
 }
 
+/* The same at the end of an iteration, and those of a preconditioner that is one number and not applied */
+static PetscLogDouble TCCGIdentityFlops(KSP ksp, KSP_TCCG *cg)
+{
+  return TCCGProjectFlops(ksp, cg) + (cg->last_uniform ? (PetscLogDouble)cg->n : 0.0);
+}
+
 /* z <- B r, beta <- z.r, zz <- z.z */
 static PetscErrorCode TCCGPrecondition(KSP ksp, KSP_TCCG *cg)
 {
@@ -169,7 +175,7 @@ static PetscErrorCode TCCGUpdate(KSP ksp, KSP_TCCG *cg, PetscInt i)
 
   PetscFunctionBegin;
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
-  if (cg->identity) flops += TCCGProjectFlops(ksp, cg);
+  if (cg->identity) flops += TCCGIdentityFlops(ksp, cg);
   PetscCall(KSPTCStepBegin(cg, 2, writes, v, a));
   PetscCall((*cg->steps->update)(cg->n, cg->identity, a[0], a[1], a[3], a[2], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, writes, v, a, flops));
@@ -218,7 +224,7 @@ static PetscErrorCode TCCGAdvance(KSP ksp, KSP_TCCG *cg, PetscBool first, PetscB
   if (d) v[reads + 4] = ksp->work[1];
   if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) flops += 2.0 * cg->n;
   if (d) flops += KSPTCDiagonalFlops(&cg->diagonal) * cg->n;
-  if (d || cg->identity) flops += TCCGProjectFlops(ksp, cg);
+  if (d || cg->identity) flops += TCCGIdentityFlops(ksp, cg);
   PetscCall(KSPTCStepBegin(cg, reads, writes, v, a));
   PetscScalar **const to = a + reads;
 
@@ -236,6 +242,22 @@ static PetscBool TCCGNormOfZ(KSP ksp)
   return (PetscBool)(ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL);
 }
 
+/* Is the preconditioner one number? Then iterates are those without, and z is r but for the norm */
+static PetscErrorCode TCCGTakeFactor(KSP ksp, KSP_TCCG *cg)
+{
+  PetscReal number;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCUniformPC(ksp, cg, ksp->work[1], &number));
+  if (number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  cg->identity     = PETSC_TRUE;
+  cg->last_uniform = PETSC_TRUE;
+  cg->number       = number;
+  if (ksp->normtype == KSP_NORM_PRECONDITIONED) cg->norm_factor = number;
+  if (ksp->normtype == KSP_NORM_NATURAL) cg->norm_factor = PetscSqrtReal(number);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Where an iteration does not end with the norm of z, KSPCG makes z behind monitors and test: a monitor or test of the user's may set a preconditioner before that */
 static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
 {
@@ -247,6 +269,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
   PetscCall(KSPTCReplayLegal(ksp, &watched));
   if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
+  if (!cg->identity && cg->factors) PetscCall(TCCGTakeFactor(ksp, cg));
   cg->diagonal.projects = (PetscBool)!cg->single_reduction;
   PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
   cg->resident.is     = PETSC_FALSE;
@@ -295,9 +318,9 @@ PetscErrorCode TCCGNorm(KSP ksp, KSP_TCCG *cg, PetscInt it, PetscReal *dp, Petsc
   *dp     = 0.0;
   if (ksp->normtype == KSP_NORM_NATURAL) {
     PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
-    *dp = PetscSqrtReal(PetscAbsReal(cg->s.beta));
+    *dp = cg->norm_factor * PetscSqrtReal(PetscAbsReal(cg->s.beta));
   } else if (ksp->normtype != KSP_NORM_NONE && !skip) {
-    *dp = PetscSqrtReal(ksp->normtype == KSP_NORM_PRECONDITIONED || cg->identity ? cg->s.zz : cg->s.rr);
+    *dp = cg->norm_factor * PetscSqrtReal(ksp->normtype == KSP_NORM_PRECONDITIONED || cg->identity ? cg->s.zz : cg->s.rr);
     PetscCall(KSPTCCheckNorm(ksp, *dp, failed));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -342,11 +365,17 @@ static PetscErrorCode TCCGTestBeta(KSP ksp, KSP_TCCG *cg, PetscInt i)
     ksp->reason = KSP_CONVERGED_ATOL;
     PetscCall(PetscInfo(ksp, "converged due to beta = 0\n"));
   } else if (i > 0 && beta * betaold < 0.0) {
-    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)beta, (double)betaold);
+    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)(cg->number * beta), (double)(cg->number * betaold));
     ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
     PetscCall(PetscInfo(ksp, "diverging due to indefinite preconditioner\n"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* p.Ap as KSPCG has it, whose p is made of z */
+static PetscReal TCCGCurvatureOf(const KSP_TCCG *cg, PetscReal dpi)
+{
+  return cg->number * cg->number * dpi;
 }
 
 /* p.Ap is 0 or has changed its sign */
@@ -354,10 +383,10 @@ static PetscErrorCode TCCGNegativeCurvature(KSP ksp, KSP_TCCG *cg)
 {
   PetscFunctionBegin;
   if (ksp->converged_neg_curve && !cg->single_reduction) { /* KSPCG has not heard of it there */
-    PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)cg->s.dpi));
+    PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)TCCGCurvatureOf(cg, cg->s.dpi)));
     ksp->reason = KSP_CONVERGED_NEG_CURVE;
   } else {
-    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)cg->s.dpi, (double)cg->s.dpiold);
+    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)TCCGCurvatureOf(cg, cg->s.dpi), (double)TCCGCurvatureOf(cg, cg->s.dpiold));
     ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
     PetscCall(PetscInfo(ksp, "diverging due to indefinite matrix\n"));
   }
@@ -411,7 +440,7 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscBool       ends_with_z, carries;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
+  if (!cg->last_uniform) PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
   ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
   if (!first && !TCCGEndsWithZ(ksp, cg, i)) { /* KSPCG does so before it counts the iteration, which tells after an error */
@@ -555,6 +584,7 @@ static PetscErrorCode KSPTCOptions_TCCG(KSPTC tc, PetscOptionItems PetscOptionsO
   PetscInt  many = cg->directions;
 
   PetscFunctionBegin;
+  PetscCall(PetscOptionsBool("-ksp_tccg_uniform_pc", "Run without a preconditioner that is one number, Jacobi's of a constant diagonal, which is then a factor of norms", tc->page, tc->factors, &tc->factors, NULL));
   PetscCall(PetscOptionsInt("-ksp_tccg_directions", "Directions kept where iterations begin ahead, so that the solution follows so many iterations together: 1, 4, or decide", tc->page, many, &many, NULL));
   PetscCheck(many == PETSC_DECIDE || many == 1 || many == PETSCTC_LATE, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-ksp_tccg_directions %" PetscInt_FMT ": it must be 1, %d or decide", many, (int)PETSCTC_LATE);
   cg->directions = many;
@@ -655,6 +685,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tccg_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process, add p.Ap while Ap is made (default)
 .  -ksp_tccg_ahead <decide>      - (decide|0 to 16) iterations begun before the host has looked at the one before them
+.  -ksp_tccg_uniform_pc (true|false) - run without a preconditioner that is one number, as `PCJACOBI` on a uniform grid, which is then a factor of norms (default)
 .  -ksp_tccg_directions <decide> - (decide|1|4) directions kept where iterations begin ahead, so that the solution follows so many iterations together
 .  -ksp_tccg_resident <decide>   - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
 .  -ksp_tccg_variant <classic>   - (classic|single|pipelined|auto) recurrences
@@ -681,6 +712,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0. The solution then follows one iteration late, or with `-ksp_tccg_directions 4`
    four iterations together, for which three vectors more are kept: the same bits with less memory traffic. Left open that is on a GPU from 1.5 million rows on, where there is room.
 
+   `PCJACOBI` whose diagonal is one positive number everywhere is applied at the beginning of a solve alone: iterates do not depend on it, and norms have it for a factor. Any other
    `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are. So is the projection against a null space of the constants alone
    (`MatSetNullSpace()`), with it or with `PCNONE`. So are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to 16 rows: they are applied once at the beginning of a solve, and once for each column of the largest
    block and once more where blocks are not known yet, in the first solve and after preconditioner or matrix have changed; with `single` they are applied by themselves.

@@ -141,9 +141,11 @@ static PetscErrorCode MatGetRowSumAbs_Device(Mat A, Vec v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The sums are left in host memory, too: PCJACOBI of type rowl1 (PETSc 3.26) takes them for there, and changes some by VecGetArrayWrite(), which brings none from the device */
 static PetscErrorCode MatGetRowSumAbs_SeqAIJTC(Mat A, Vec v)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  const PetscScalar   *host;
   PetscBool            device, vdevice;
   PetscInt             n;
 
@@ -151,8 +153,11 @@ static PetscErrorCode MatGetRowSumAbs_SeqAIJTC(Mat A, Vec v)
   PetscCall(MatAIJTCIsOnDevice(A, &device));
   PetscCall(PetscTCVecOnDevice(v, &vdevice));
   PetscCall(VecGetLocalSize(v, &n));
-  if (device && vdevice && n == A->rmap->n) MatAIJTCCallParent(A, NULL, MatGetRowSumAbs_Device(A, v));
-  else PetscCall((*c->parent.getrowsumabs)(A, v));
+  if (device && vdevice && n == A->rmap->n) {
+    MatAIJTCCallParent(A, NULL, MatGetRowSumAbs_Device(A, v));
+    PetscCall(VecGetArrayRead(v, &host));
+    PetscCall(VecRestoreArrayRead(v, &host));
+  } else PetscCall((*c->parent.getrowsumabs)(A, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -4,10 +4,10 @@
    Method
      A lane adds the terms of the rows that it stores, a warp adds its lanes by shuffles, a block its warps; the block's sums go to device memory. The block that arrives last of a group of
      AIJTC_DOT_GROUP blocks adds theirs, the one that arrives last of all groups adds the groups'. Who arrives last is left to chance, the order of every sum is not: the same bits every run.
-     Groups keep the last block's work short: of 32,768 blocks it adds 128 and 256 numbers.
+     Groups keep the last block's work short: of 32,768 blocks it adds 128 and 256 numbers. Where a kernel has few blocks the last one of all adds them at once, which has a way through L2 less.
 
    Layout
-     partial[K b .. K b + K - 1]: the K sums of block b, 2 or 4; behind all blocks' those of the groups. arrived[0]: groups; arrived[1 + g]: blocks of group g; all zero between products.
+     partial[K b .. K b + K - 1]: the K sums of block b, 2 or 4; behind all blocks' those of the groups. arrived[0]: groups, or few blocks; arrived[1 + g]: blocks of group g; all zero between products.
      The blocks of all launches of a product are numbered through, so that the last of any launch may finish.
 
    Memory traffic
@@ -21,6 +21,8 @@
 
 constexpr int AIJTC_WARPS     = 4;                         /* of a block, but for those that take runs of slices (mult_rows.cu), gather x or sweep planes */
 constexpr int AIJTC_DOT_GROUP = AIJTC_LANES * AIJTC_WARPS; /* no block has fewer threads */
+
+constexpr int AIJTC_DOT_FEW = 4 * AIJTC_DOT_GROUP; /* so few blocks are no groups */
 
 constexpr int AIJTC_DOTS = 4; /* at most */
 
@@ -127,19 +129,26 @@ private:
     const DotView &dots  = dots_;
     const unsigned block = dots.first + blockIdx.x, group = block / AIJTC_DOT_GROUP, groups = (dots.blocks - 1) / AIJTC_DOT_GROUP + 1;
     const unsigned members = min((unsigned)AIJTC_DOT_GROUP, dots.blocks - group * AIJTC_DOT_GROUP);
+    const bool     few     = dots.blocks <= AIJTC_DOT_FEW;
+    PetscScalar   *of = dots.partial, *to = of + K * (size_t)block;
     PetscScalar    sum[K];
 
 #pragma unroll
     for (int k = 0; k < K; k++) sum[k] = own(k);
-    if (!leave<K>(dots.partial + K * (size_t)block, dots.arrived + 1 + group, members, sum, shared, &last)) return;
+    if (!few) {
+      if (!leave<K>(to, dots.arrived + 1 + group, members, sum, shared, &last)) return;
+#pragma unroll
+      for (int k = 0; k < K; k++) sum[k] = 0.0;
+      if (threadIdx.x < members) gather<K>(of + K * (size_t)(group * AIJTC_DOT_GROUP + threadIdx.x), sum);
+      of += K * (size_t)dots.blocks;
+      to = of + K * (size_t)group;
+    }
+    const unsigned last_of = few ? dots.blocks : groups;
+
+    if (!leave<K>(to, dots.arrived, last_of, sum, shared, &last)) return;
 #pragma unroll
     for (int k = 0; k < K; k++) sum[k] = 0.0;
-    if (threadIdx.x < members) gather<K>(dots.partial + K * (size_t)(group * AIJTC_DOT_GROUP + threadIdx.x), sum);
-    if (!leave<K>(dots.partial + K * ((size_t)dots.blocks + group), dots.arrived, groups, sum, shared, &last)) return;
-#pragma unroll
-    for (int k = 0; k < K; k++) sum[k] = 0.0;
-    for (unsigned g = threadIdx.x; threadIdx.x < AIJTC_DOT_GROUP && g < groups; g += AIJTC_DOT_GROUP) /* whatever kernel the last block is of */
-      gather<K>(dots.partial + K * ((size_t)dots.blocks + g), sum);
+    for (unsigned g = threadIdx.x; threadIdx.x < AIJTC_DOT_GROUP && g < last_of; g += AIJTC_DOT_GROUP) gather<K>(of + K * (size_t)g, sum); /* alike, whatever kernel the last block is of */
     fold<K>(sum, shared);
 #pragma unroll
     for (int k = 0; k < K && threadIdx.x == 0; k++) dots.result[k] = sum[k];

@@ -220,6 +220,9 @@ __device__ __forceinline__ SweptSlot LoadSlot(const LayoutView &A, const SweepHe
   return mine;
 }
 
+template <int DOTS>
+using SweptTerms = RowDots<SWEEP_WARPS>::Terms<(DOTS ? DOTS : 2)>;
+
 /* What is in a warp's shared memory: slots before `behind` alone look back, slots from `ahead` on alone look ahead */
 struct SweptSlice {
   bool swept;
@@ -271,29 +274,28 @@ __device__ __forceinline__ void SweepSlice(const SweptSlice &slice, int k, int l
   AddSlots(ahead, slice.slots, slots, ring + lane, mine, sums);
 }
 
-/* The sums stay in `sums` */
-__device__ __forceinline__ void StoreSwept(PetscInt first, PetscInt m, const PetscScalar *y, PetscScalar *z, RowSums<SWEEP_GROUPS> &sums)
+/* Rows first, first + 32, ..; z is stored, and the terms of its dot products added. own: w of these rows in the ring, NULL if w is not x. whole: all are rows */
+template <int DOTS, bool whole>
+__device__ __forceinline__ void StoreRows(PetscInt first, PetscInt m, const PetscScalar *y, PetscScalar *z, const RowSums<SWEEP_GROUPS> &sums, const PetscScalar *own, const RowDots<SWEEP_WARPS> &dots, SweptTerms<DOTS> &terms)
 {
 #pragma unroll
   for (int r = 0; r < SWEEP_GROUPS; r++) {
     const PetscInt row = first + AIJTC_LANES * r;
+    PetscScalar    sum = sums.sum[r];
 
-    if (row >= m) continue;
-    if (y) sums.sum[r] += y[row];
-    z[row] = sums.sum[r];
+    if (!whole && row >= m) continue;
+    if (y) sum += y[row];
+    z[row] = sum;
+    if constexpr (DOTS > 0) terms.add(own ? own[AIJTC_LANES * r] : dots.w(row), sum, DOTS == AIJTC_DOTS ? dots.u(row) : 0.0);
   }
 }
 
-/* own: w of these rows in the ring, NULL if w is not x */
+/* By a warp, `first` being the row of lane 0 */
 template <int DOTS>
-__device__ __forceinline__ void SweepDots(PetscInt first, const PetscScalar *own, PetscInt m, const RowSums<SWEEP_GROUPS> &sums, const RowDots<SWEEP_WARPS> &dots, RowDots<SWEEP_WARPS>::Terms<DOTS> &terms)
+__device__ __forceinline__ void StoreSwept(PetscInt first, int lane, PetscInt m, const PetscScalar *y, PetscScalar *z, const RowSums<SWEEP_GROUPS> &sums, const PetscScalar *own, const RowDots<SWEEP_WARPS> &dots, SweptTerms<DOTS> &terms)
 {
-#pragma unroll
-  for (int r = 0; r < SWEEP_GROUPS; r++) {
-    const PetscInt row = first + AIJTC_LANES * r;
-
-    if (row < m) terms.add(own ? own[AIJTC_LANES * r] : dots.w(row), sums.sum[r], DOTS == AIJTC_DOTS ? dots.u(row) : 0.0);
-  }
+  if (first + SLICE_ROWS <= m && !y) StoreRows<DOTS, true>(first + lane, m, nullptr, z, sums, own, dots, terms);
+  else StoreRows<DOTS, false>(first + lane, m, y, z, sums, own, dots, terms);
 }
 
 /* Slices of the planes in `others`, as elsewhere. Not inlined: the sweep shall have the registers */
@@ -310,20 +312,20 @@ template <int HALO, int DOTS>
 __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   SweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  extern __shared__ PetscScalar                                    sums[]; /* those of RowDots, then the ring, then the slices */
-  RowDots<SWEEP_WARPS>                                             dots(w);
-  typename RowDots<SWEEP_WARPS>::template Terms<(DOTS ? DOTS : 2)> terms;
-  const int                                                        lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
-  const PetscInt                                                   in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
-  const PetscInt                                                   first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
-  PetscScalar *const                                               ring     = sums + DOTS * AIJTC_LANES * SWEEP_WARPS;
-  SweptSlot *const                                                 slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * warp; /* of this warp */
-  RingState *const                                                 state    = reinterpret_cast<RingState *>(reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * SWEEP_WARPS);
-  const SweepWindows<HALO>                                         windows(order, first - warp, ring, state, x);
-  const auto                                                       slice  = [&](int k) { return first + k * order.plane; };
-  const auto                                                       exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
-  const auto                                                       load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
-  SweepHeader                                                      next   = load(0);
+  extern __shared__ PetscScalar sums[]; /* those of RowDots, then the ring, then the slices */
+  RowDots<SWEEP_WARPS>          dots(w);
+  SweptTerms<DOTS>              terms;
+  const int                     lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
+  const PetscInt                in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
+  const PetscInt                first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
+  PetscScalar *const            ring     = sums + DOTS * AIJTC_LANES * SWEEP_WARPS;
+  SweptSlot *const              slots    = reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * warp; /* of this warp */
+  RingState *const              state    = reinterpret_cast<RingState *>(reinterpret_cast<SweptSlot *>(ring + WINDOWS * WINDOW<HALO>) + SWEEP_SLOTS * SWEEP_WARPS);
+  const SweepWindows<HALO>      windows(order, first - warp, ring, state, x);
+  const auto                    slice  = [&](int k) { return first + k * order.plane; };
+  const auto                    exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
+  const auto                    load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
+  SweepHeader                   next   = load(0);
 
   LetNextLaunchStart();
   if (threadIdx.x == 0) windows.initialize();
@@ -343,12 +345,8 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
     RowSums<SWEEP_GROUPS> rows;
 
     SweepSlice(now, k, lane, windows, slots, ring, rows);
-    if (now.swept) {
-      const PetscInt row = SLICE_ROWS * slice(k) + lane;
-
-      StoreSwept(row, m, y, z, rows);
-      if constexpr (DOTS > 0) SweepDots<DOTS>(row, dots.of(x) ? ring + windows.find(k, 0) + lane : nullptr, m, rows, dots, terms);
-    } else if (exists(k)) others |= 1u << k;
+    if (now.swept) StoreSwept<DOTS>(SLICE_ROWS * slice(k), lane, m, y, z, rows, DOTS && dots.of(x) ? ring + windows.find(k, 0) + lane : nullptr, dots, terms);
+    else if (exists(k)) others |= 1u << k;
     __syncwarp(); /* nobody reads the slots any more */
     now  = StoreSlots(next, mine, k + 1, lane, windows, slots);
     next = later;

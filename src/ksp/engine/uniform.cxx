@@ -1,0 +1,117 @@
+/*
+   A preconditioner that is one number: PCJACOBI with the same positive diagonal everywhere, as on a uniform grid. With z = c r the directions of conjugate gradients are c times those without preconditioner and a is
+   1/c times theirs, so that x, r and the number of iterations are the same; of norms, that of z is c times that of r, the natural one sqrt(c) times. So such a solve runs without preconditioner, and c is a factor of the norm.
+*/
+#include <cmath>
+#include <limits>
+#include <petsc/private/pcimpl.h>
+#include <petsctc/private/kspengine.h>
+
+/* May it be one number? Then nothing of the user's may change it within the solve, and it must be that of the matrix as it is. Those of other types and absolute values depend on more than the matrix */
+static PetscErrorCode KSPTCMayBeUniform(KSP ksp, PetscBool *may)
+{
+  KSPTCProjection projection = KSPTC_PROJECTION_NONE;
+  const char     *watched;
+  PCJacobiType    type;
+  PetscBool       abs;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, may));
+  if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCJacobiGetType(ksp->pc, &type));
+  PetscCall(PCJacobiGetUseAbs(ksp->pc, &abs));
+  PetscCall(KSPTCProjectionOf(ksp, &projection));
+  PetscCall(KSPTCReplayLegal(ksp, &watched));
+  if (type != PC_JACOBI_DIAGONAL || abs || projection != KSPTC_PROJECTION_NONE || watched || ksp->pc->reusepreconditioner || !ksp->pc->setupcalled) *may = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of a vector of one positive number that, 0 of another one. The least and the largest may overlook NaN */
+static PetscErrorCode KSPTCOnlyNumber(Vec v, PetscReal *number)
+{
+  PetscReal least, most, norm;
+
+  PetscFunctionBegin;
+  PetscCall(VecMin(v, NULL, &least));
+  PetscCall(VecMax(v, NULL, &most));
+  PetscCall(VecNorm(v, NORM_2, &norm));
+  *number = least == most && least > 0.0 && !PetscIsInfOrNanReal(norm) ? least : (PetscReal)0.0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* 0 where the diagonal is not the same everywhere, not positive, or so large or small that sums of products may leave the range of numbers where KSPCG's do not. A 1 may be there for a 0 of the matrix */
+static PetscErrorCode KSPTCUniformNumber(KSP ksp, Mat P, Vec work, PetscReal *number)
+{
+  const PetscReal range = PetscDefined(USE_REAL_SINGLE) ? 1e2 : 1e6;
+
+  PetscFunctionBegin;
+  PetscCall(PCJacobiGetDiagonal(ksp->pc, work, NULL));
+  PetscCall(KSPTCOnlyNumber(work, number));
+  if (*number == 1.0) {
+    PetscCall(MatGetDiagonal(P, work));
+    PetscCall(KSPTCOnlyNumber(work, number));
+    if (*number != 1.0) *number = 0.0;
+  }
+  if (*number < (PetscReal)1.0 / range || *number > range) *number = 0.0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+   Sets *number to what the preconditioner is, 0 if it is not one number. It is looked at when it is seen for the first time, and when the values of its matrix have changed unless it was no such number before. What is
+   known is forgotten where a solve sees another type.
+
+   It is applied in any case, as KSPCG does: it takes its diagonal from the matrix when it is first applied, and one that is kept after the values have changed must have the old ones.
+
+   work: a vector of the solve, which is overwritten
+*/
+PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, Vec work, PetscReal *number)
+{
+  const KSPTCUniform *known = &tc->uniform;
+  KSPTCUniform        now   = {};
+  Mat                 P;
+  PetscBool           may;
+
+  PetscFunctionBegin;
+  *number = 0.0;
+  PetscCall(KSPTCMayBeUniform(ksp, &may));
+  if (!may) {
+    tc->uniform = now;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PCGetOperators(ksp->pc, NULL, &P));
+  PetscCall(PetscObjectGetId((PetscObject)P, &now.id));
+  PetscCall(PetscObjectGetId((PetscObject)ksp->pc, &now.pc));
+  PetscCall(PetscObjectStateGet((PetscObject)P, &now.state));
+  PetscCall(MatGetNonzeroState(P, &now.nonzerostate));
+  const PetscBool alike = (PetscBool)(known->pc == now.pc && known->id == now.id && known->nonzerostate == now.nonzerostate);
+
+  if (alike && known->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCApply(ksp->pc, ksp->vec_rhs, work));
+  if (!alike || known->state != now.state) {
+    PetscCall(KSPTCUniformNumber(ksp, P, work, &now.number));
+    tc->uniform = now;
+  }
+  *number = tc->uniform.number;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The largest norm that, times c, is at most `bound` */
+static PetscReal KSPTCMostNorm(PetscReal bound, PetscReal c)
+{
+  const int near = 8; /* numbers that the quotient may be off by, and more */
+  PetscReal norm = bound / c;
+
+  for (int i = 0; i < near && c * norm > bound; i++) norm = std::nextafter(norm, (PetscReal)0.0);
+  for (int i = 0; i < near && c * std::nextafter(norm, std::numeric_limits<PetscReal>::infinity()) <= bound; i++) norm = std::nextafter(norm, std::numeric_limits<PetscReal>::infinity());
+  return norm;
+}
+
+/* Norms come before they are multiplied by tc->norm_factor: bounds with which a test of them ends where that of the products does, to the bit. A bound that is NaN, or that no norm reaches, stays */
+void KSPTCScaleTest(KSPTC tc, PetscTCTest *test)
+{
+  const PetscReal c = tc->norm_factor, infinity = std::numeric_limits<PetscReal>::infinity();
+
+  if (c == 1.0) return;
+  if (test->above >= 0.0) test->above = KSPTCMostNorm(test->above, c);
+  if (test->below < infinity) test->below = std::nextafter(KSPTCMostNorm(std::nextafter(test->below, (PetscReal)0.0), c), infinity); /* the least norm whose product is not less than the bound */
+}
