@@ -10,6 +10,8 @@ rm -rf "$work"
 mkdir -p "$work"
 cd "$work" || exit 1
 export OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1
+# PETSc's dot products are OpenBLAS's, whose order of summation is chosen for the processor: apache1's last residual, which is rounding, moves by 6 percent with it
+grep -q ' avx2 ' /proc/cpuinfo && grep -q ' fma ' /proc/cpuinfo && export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-Haswell}"
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML
 failures=0
 # single, or empty: 7 digits, where double precision has 16

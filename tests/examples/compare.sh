@@ -3,7 +3,7 @@
 # shellcheck source=common.bash
 source "$(dirname "$0")/common.bash"
 
-percent=${single:+50} percent=${percent:-25} # 300 iterations leave no more of 7 digits; of 16, rounding moves the last residual of apache1 with Jacobi by 6 percent on some processors
+percent=${single:+50} percent=${percent:-05} # 300 iterations leave no more of 7 digits
 # column NAME N: field N of the line of the table that begins with NAME
 column() { awk -v name="$1" -v n="$2" '$1 == name { print $n }' <<<"$output"; }
 # within A B FACTOR: neither is FACTOR times the other

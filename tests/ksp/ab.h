@@ -7,6 +7,7 @@
 
 #include <petscksp.h>
 #include "../precision.h"
+#include "../viewtext.h"
 
 enum {
   AB_HISTORY   = 500,
@@ -146,6 +147,48 @@ static PETSC_UNUSED PetscErrorCode ABCompareRuns(const ABRun *a, const ABRun *b,
     PetscCall(VecNorm(b->x, NORM_2, &nd));
     if (!PetscIsInfOrNanReal(nd)) PetscCall(PetscSNPrintf(text, len, "a finite solution, where PETSc's is not"));
   } else if (!(nd <= Tolerance(1e-6) * na + Tolerance(1e-12))) PetscCall(PetscSNPrintf(text, len, "solutions differ by %g of %g", (double)nd, (double)na));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What was looked at, and PASS or what differs, which is a failure */
+static PETSC_UNUSED PetscErrorCode ABSay(const char what[], const char text[])
+{
+  PetscFunctionBeginUser;
+  if (text[0]) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, text[0] ? text : "PASS"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One solve more by each of these solvers: ours is to be fused, in some iterations, and its view to contain `part` or not, as expected. `text` is empty when all agrees */
+static PETSC_UNUSED PetscErrorCode ABSolveBoth(const ABCase *c, KSP stock, KSP fused, const char part[], PetscBool expected, char text[], size_t len)
+{
+  ABRun     theirs, ours;
+  char      buffer[4000];
+  PetscBool says = PETSC_FALSE;
+
+  PetscFunctionBeginUser;
+  PetscCall(ABSolve(c, stock, &theirs));
+  PetscCall(ABSolve(c, fused, &ours));
+  PetscCall(ViewSays((PetscObject)fused, part, "ab.txt", buffer, sizeof(buffer), &says));
+  PetscCall(ABCompareRuns(&theirs, &ours, c->flags, text, len));
+  if (!text[0] && says != expected) PetscCall(PetscSNPrintf(text, len, "the view %s \"%s\"", says ? "says" : "does not say", part));
+  if (!text[0] && (!ours.fused || ours.its < 4)) PetscCall(PetscSNPrintf(text, len, "%" PetscInt_FMT " iterations, fused %" PetscInt_FMT, ours.its, ours.fused));
+  PetscCall(VecDestroy(&theirs.x));
+  PetscCall(VecDestroy(&ours.x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same by solvers of its own */
+static PETSC_UNUSED PetscErrorCode ABRunBoth(const ABCase *c, KSPType stock, KSPType fused, const char part[], PetscBool expected, char text[], size_t len)
+{
+  KSP theirs, ours;
+
+  PetscFunctionBeginUser;
+  PetscCall(ABCreate(c, stock, &theirs));
+  PetscCall(ABCreate(c, fused, &ours));
+  PetscCall(ABSolveBoth(c, theirs, ours, part, expected, text, len));
+  PetscCall(KSPDestroy(&theirs));
+  PetscCall(KSPDestroy(&ours));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

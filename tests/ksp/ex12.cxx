@@ -2,17 +2,8 @@ static char help[] = "PCPBJACOBI and PCVPBJACOBI as part of the steps: PETSc's n
 
 #include <petsc/private/petscimpl.h>
 #include "ab.h"
-#include "../viewtext.h"
 
 static const char in_steps[] = "the preconditioner is part of the steps";
-
-static PetscErrorCode Fail(const char what[], const char text[])
-{
-  PetscFunctionBeginUser;
-  if (text[0]) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, text[0] ? text : "PASS"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode InSteps(KSP ksp, PetscBool *is)
 {
@@ -49,32 +40,20 @@ static PetscErrorCode SetSomeSizes(Mat A)
 
 /* ---- PETSc's solve and ours */
 
-static PetscErrorCode Compare(const ABCase *c, KSPType stock, KSPType fused, PetscBool expected, char text[], size_t len)
+static PetscErrorCode Compare(const char name[], const ABCase *c, KSPType stock, KSPType fused, PetscBool expected)
 {
-  ABRun     theirs, ours;
-  KSP       ksp;
-  PetscBool is;
+  char text[256];
 
   PetscFunctionBeginUser;
-  PetscCall(ABCreate(c, stock, &ksp));
-  PetscCall(ABSolve(c, ksp, &theirs));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(ABCreate(c, fused, &ksp));
-  PetscCall(ABSolve(c, ksp, &ours));
-  PetscCall(InSteps(ksp, &is));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(ABCompareRuns(&theirs, &ours, c->flags, text, len));
-  if (!text[0] && is != expected) PetscCall(PetscSNPrintf(text, len, "the preconditioner is %s of the steps", is ? "part" : "not part"));
-  if (!text[0] && (!ours.fused || ours.its < 4)) PetscCall(PetscSNPrintf(text, len, "%" PetscInt_FMT " iterations, fused %" PetscInt_FMT, ours.its, ours.fused));
-  PetscCall(VecDestroy(&theirs.x));
-  PetscCall(VecDestroy(&ours.x));
+  PetscCall(ABRunBoth(c, stock, fused, in_steps, expected, text, sizeof(text)));
+  PetscCall(ABSay(name, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Sizes(KSPType stock, KSPType fused, PetscReal wind, PetscInt nnorms)
 {
   const KSPNormType norms[] = {KSP_NORM_PRECONDITIONED, KSP_NORM_NATURAL, KSP_NORM_UNPRECONDITIONED, KSP_NORM_NONE};
-  char              text[256], name[128];
+  char              name[128];
 
   PetscFunctionBeginUser;
   for (PetscInt k = 0; k < nnorms; k++) {
@@ -85,9 +64,8 @@ static PetscErrorCode Sizes(KSPType stock, KSPType fused, PetscReal wind, PetscI
       PetscCall(ABMatBlocks(15, 13, bs, wind == 0.0 ? 0.5 : 5.0, wind, &c.A));
       PetscCall(MatCreateVecs(c.A, NULL, &c.b));
       PetscCall(ABVecFill(c.b, 1));
-      PetscCall(Compare(&c, stock, fused, expected, text, sizeof(text)));
       PetscCall(PetscSNPrintf(name, sizeof(name), "%s, norm %s, blocks of %" PetscInt_FMT, fused, KSPNormTypes[norms[k]], bs));
-      PetscCall(Fail(name, text));
+      PetscCall(Compare(name, &c, stock, fused, expected));
       PetscCall(VecDestroy(&c.b));
       PetscCall(MatDestroy(&c.A));
     }
@@ -108,7 +86,7 @@ static PetscErrorCode Varied(KSPType stock, KSPType fused, Mat A, Vec b)
     {"one row",      PETSC_FALSE, 1, {1}          },
     {"2 or 17 rows", PETSC_FALSE, 2, {2, 17}      }
   };
-  char text[256], name[128];
+  char name[128];
 
   PetscFunctionBeginUser;
   for (const auto &sizes : all) {
@@ -117,9 +95,8 @@ static PetscErrorCode Varied(KSPType stock, KSPType fused, Mat A, Vec b)
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &c.A));
     PetscCall(MatShift(c.A, 60.0)); /* in few iterations */
     PetscCall(SetSizes(c.A, sizes.n, sizes.turns));
-    PetscCall(Compare(&c, stock, fused, sizes.expected, text, sizeof(text)));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%s, blocks of %s", fused, sizes.name));
-    PetscCall(Fail(name, text));
+    PetscCall(Compare(name, &c, stock, fused, sizes.expected));
     PetscCall(MatDestroy(&c.A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,32 +105,24 @@ static PetscErrorCode Varied(KSPType stock, KSPType fused, Mat A, Vec b)
 static PetscErrorCode Sides(Mat A, Mat N, Vec b)
 {
   ABCase c = {"", N, NULL, b, NULL, PCPBJACOBI, KSP_NORM_UNPRECONDITIONED, PC_RIGHT, 0, NULL, NULL};
-  char   text[256];
 
   PetscFunctionBeginUser;
-  PetscCall(Compare(&c, KSPBCGS, "tcbcgs", PETSC_FALSE, text, sizeof(text)));
-  PetscCall(Fail("tcbcgs, from the right", text));
+  PetscCall(Compare("tcbcgs, from the right", &c, KSPBCGS, "tcbcgs", PETSC_FALSE));
   c.side  = PC_LEFT;
   c.norm  = KSP_NORM_PRECONDITIONED;
   c.flags = AB_TRANSPOSE;
-  PetscCall(Compare(&c, KSPBCGS, "tcbcgs", PETSC_FALSE, text, sizeof(text)));
-  PetscCall(Fail("tcbcgs, transposed", text));
+  PetscCall(Compare("tcbcgs, transposed", &c, KSPBCGS, "tcbcgs", PETSC_FALSE));
   c.A = A;
-  PetscCall(Compare(&c, KSPCG, "tccg", PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Fail("tccg, transposed", text));
+  PetscCall(Compare("tccg, transposed", &c, KSPCG, "tccg", PETSC_TRUE));
   c.P = N; /* whose blocks are not symmetric */
-  PetscCall(Compare(&c, KSPCG, "tccg", PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Fail("tccg, transposed, of another matrix", text));
+  PetscCall(Compare("tccg, transposed, of another matrix", &c, KSPCG, "tccg", PETSC_TRUE));
   c.flags = 0;
-  PetscCall(Compare(&c, KSPCG, "tccg", PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Fail("tccg, of another matrix", text));
+  PetscCall(Compare("tccg, of another matrix", &c, KSPCG, "tccg", PETSC_TRUE));
   c.P  = NULL;
   c.x0 = b;
-  PetscCall(Compare(&c, KSPCG, "tccg", PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Fail("tccg, nonzero guess", text));
+  PetscCall(Compare("tccg, nonzero guess", &c, KSPCG, "tccg", PETSC_TRUE));
   c.A = N;
-  PetscCall(Compare(&c, KSPBCGS, "tcbcgs", PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Fail("tcbcgs, nonzero guess", text));
+  PetscCall(Compare("tcbcgs, nonzero guess", &c, KSPBCGS, "tcbcgs", PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -161,15 +130,14 @@ static PetscErrorCode Sides(Mat A, Mat N, Vec b)
 static PetscErrorCode Blocked(KSPType stock, KSPType fused, Mat A, MatType type)
 {
   ABCase c = {"", NULL, NULL, NULL, NULL, PCPBJACOBI, KSP_NORM_PRECONDITIONED, PC_SIDE_DEFAULT, 0, NULL, NULL};
-  char   text[256], name[128];
+  char   name[128];
 
   PetscFunctionBeginUser;
   PetscCall(MatConvert(A, type, MAT_INITIAL_MATRIX, &c.A));
   PetscCall(MatCreateVecs(c.A, NULL, &c.b));
   PetscCall(ABVecFill(c.b, 1));
-  PetscCall(Compare(&c, stock, fused, PETSC_TRUE, text, sizeof(text)));
   PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s", fused, type));
-  PetscCall(Fail(name, text));
+  PetscCall(Compare(name, &c, stock, fused, PETSC_TRUE));
   PetscCall(VecDestroy(&c.b));
   PetscCall(MatDestroy(&c.A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -179,7 +147,6 @@ static PetscErrorCode NullSpace(void)
 {
   ABCase       c = {"", NULL, NULL, NULL, NULL, PCPBJACOBI, KSP_NORM_PRECONDITIONED, PC_SIDE_DEFAULT, 0, NULL, NULL};
   MatNullSpace constants;
-  char         text[256];
 
   PetscFunctionBeginUser;
   PetscCall(ABMatBlocks(9, 8, 3, 0.0, 0.0, &c.A));
@@ -188,10 +155,8 @@ static PetscErrorCode NullSpace(void)
   PetscCall(MatCreateVecs(c.A, NULL, &c.b));
   PetscCall(ABVecFill(c.b, 1));
   PetscCall(MatNullSpaceRemove(constants, c.b));
-  PetscCall(Compare(&c, KSPCG, "tccg", PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Fail("tccg, null space", text));
-  PetscCall(Compare(&c, KSPBCGS, "tcbcgs", PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Fail("tcbcgs, null space", text));
+  PetscCall(Compare("tccg, null space", &c, KSPCG, "tccg", PETSC_TRUE));
+  PetscCall(Compare("tcbcgs, null space", &c, KSPBCGS, "tcbcgs", PETSC_TRUE));
   PetscCall(MatNullSpaceDestroy(&constants));
   PetscCall(VecDestroy(&c.b));
   PetscCall(MatDestroy(&c.A));
@@ -254,7 +219,7 @@ static PetscErrorCode Bits(KSPType type, PCType pctype, Mat A, Vec b, KSPNormTyp
   }
   if (!text[0] && (!same[0] || !same[1])) PetscCall(PetscSNPrintf(text, sizeof(text), "other bits in history %d, solution %d", !same[0], !same[1]));
   PetscCall(PetscSNPrintf(name, sizeof(name), "%s, bits of %s%s", type, pctype, what));
-  PetscCall(Fail(name, text));
+  PetscCall(ABSay(name, text));
   for (ABRun &r : run) PetscCall(VecDestroy(&r.x));
   PetscCall(PCDestroy(&inner));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -285,7 +250,7 @@ static PetscErrorCode Count(KSP ksp, PetscBool transposed, Vec b, Vec x, PetscIn
   PetscCall((transposed ? KSPSolveTranspose : KSPSolve)(ksp, b, x));
   PetscCall(Applications(&after));
   if (after - before != expected) PetscCall(PetscSNPrintf(text, sizeof(text), "%" PetscInt_FMT " applications, not %" PetscInt_FMT, after - before, expected));
-  PetscCall(Fail(what, text));
+  PetscCall(ABSay(what, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -393,7 +358,7 @@ static PetscErrorCode Flops(KSPType stock, KSPType fused, Mat A, Vec b)
   more = (flops - expected) / n;
   if (PetscAbsReal((PetscReal)more) > 9.0) PetscCall(PetscSNPrintf(text, sizeof(text), "%g a row more than %s", more, stock));
   PetscCall(PetscSNPrintf(name, sizeof(name), "%s, flops", fused));
-  PetscCall(Fail(name, text));
+  PetscCall(ABSay(name, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -522,7 +487,7 @@ static PetscErrorCode SameSeries(KSPType stock, KSPType fused, Mat A, Vec b)
     else if (!(difference <= Tolerance(1e-6) * norm)) PetscCall(PetscSNPrintf(text, sizeof(text), "solutions differ by %g of %g", (double)difference, (double)norm));
     else if (s[1][k].in_steps != expected) PetscCall(PetscSNPrintf(text, sizeof(text), "the preconditioner is %s of the steps", s[1][k].in_steps ? "part" : "not part"));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s", fused, what[k]));
-    PetscCall(Fail(name, text));
+    PetscCall(ABSay(name, text));
     for (auto &v : x) PetscCall(VecDestroy(&v[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,72 +1,26 @@
 static char help[] = "Jacobi of a constant diagonal as a factor of norms: PETSc's numbers, tests that end where the norms say, to the bit, changes of the matrix, and what is no such preconditioner.\n\n";
 
 #include "ab.h"
-#include "../viewtext.h"
 
 static const char one_number[] = "the preconditioner is one number, a factor of norms";
 
-static PetscErrorCode Report(const char what[], const char text[])
-{
-  PetscFunctionBeginUser;
-  if (text[0]) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, text[0] ? text : "PASS"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* A grid of varying coefficients, all of which have `diag` times `scale` on the diagonal */
-static PetscErrorCode MatUniform(PetscInt m, PetscInt k, PetscScalar diag, PetscScalar scale, Mat *A)
+/* A grid of varying coefficients, all of which have this on the diagonal */
+static PetscErrorCode MatUniform(PetscInt m, PetscInt k, PetscScalar diag, Mat *A)
 {
   PetscFunctionBeginUser;
   PetscCall(ABMatGrid(m, k, 0.0, PETSC_FALSE, A));
   for (PetscInt row = 0; row < m * k; row++) PetscCall(MatSetValue(*A, row, row, diag, INSERT_VALUES));
   PetscCall(ABMatAssemble(*A));
-  PetscCall(MatScale(*A, scale));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* One solve more of each of these solvers */
-static PetscErrorCode SolveBoth(const ABCase *c, KSP stock, KSP fused, PetscBool expected, char text[], size_t len)
-{
-  ABRun     theirs, ours;
-  char      buffer[4000];
-  PetscBool is = PETSC_FALSE;
-
-  PetscFunctionBeginUser;
-  PetscCall(ABSolve(c, stock, &theirs));
-  PetscCall(ABSolve(c, fused, &ours));
-  PetscCall(ViewSays((PetscObject)fused, one_number, "ex13.txt", buffer, sizeof(buffer), &is));
-  PetscCall(ABCompareRuns(&theirs, &ours, c->flags, text, len));
-  if (!text[0] && is != expected) PetscCall(PetscSNPrintf(text, len, "the preconditioner is %s", is ? "one number" : "not one number"));
-  if (!text[0] && (!ours.fused || ours.its < 4)) PetscCall(PetscSNPrintf(text, len, "%" PetscInt_FMT " iterations, fused %" PetscInt_FMT, ours.its, ours.fused));
-  PetscCall(VecDestroy(&theirs.x));
-  PetscCall(VecDestroy(&ours.x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Compare(const char name[], const ABCase *c, PetscBool expected)
 {
-  KSP  stock, fused;
   char text[256];
 
   PetscFunctionBeginUser;
-  PetscCall(ABCreate(c, KSPCG, &stock));
-  PetscCall(ABCreate(c, "tccg", &fused));
-  PetscCall(SolveBoth(c, stock, fused, expected, text, sizeof(text)));
-  PetscCall(Report(name, text));
-  PetscCall(KSPDestroy(&stock));
-  PetscCall(KSPDestroy(&fused));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Solves that may end at once: how they end */
-static PetscErrorCode EndAlike(const char name[], const ABCase *c)
-{
-  ABRun run;
-  char  text[256];
-
-  PetscFunctionBeginUser;
-  PetscCall(ABRunCase(c, KSPCG, "tccg", &run, text, sizeof(text)));
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", name, text[0] ? text : "PASS"));
+  PetscCall(ABRunBoth(c, KSPCG, "tccg", one_number, expected, text, sizeof(text)));
+  PetscCall(ABSay(name, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,21 +88,21 @@ static PetscErrorCode Others(Mat A, Vec b)
   c.tune = Watch;
   PetscCall(Compare("a monitor of the user's", &c, PETSC_FALSE));
   c.tune = NULL;
-  PetscCall(MatUniform(15, 13, -11.3, -1.0, &other)); /* with -A, whose preconditioner is negative too, as it should be */
+  PetscCall(MatUniform(15, 13, 22.6, &other));
   c.A = c.P = other;
-  PetscCall(MatShift(other, -22.6));
-  PetscCall(MatScale(other, -1.0));
+  PetscCall(MatShift(other, -11.3));
   PetscCall(Compare("a diagonal made the same by operations", &c, PETSC_TRUE));
   PetscCall(MatScale(other, -1.0));
   PetscCall(Compare("a negative diagonal", &c, PETSC_FALSE));
   PetscCall(MatScale(other, -1e-14));
   PetscCall(Compare("a small diagonal", &c, PETSC_FALSE));
+  c.name  = "NaN in the diagonal";
   c.A     = A;
   c.flags = AB_END;
   PetscCall(MatScale(other, 1e14));
   PetscCall(MatSetValue(other, 7, 7, PetscSqrtReal(-1.0), INSERT_VALUES));
   PetscCall(ABMatAssemble(other));
-  PetscCall(EndAlike("NaN in the diagonal", &c));
+  PetscCall(ABReport(&c, KSPCG, "tccg"));
   PetscCall(MatZeroEntries(other));
   c.flags = 0;
   PetscCall(Compare("a diagonal of zeros, for which there are ones", &c, PETSC_FALSE));
@@ -198,13 +152,16 @@ static PetscErrorCode SameAsAIJ(Mat A, Vec b, PCJacobiType type)
   PetscCall(VecNorm(h, NORM_INFINITY, &difference));
   if (!(difference <= 4.0 * PETSC_MACHINE_EPSILON * norm)) PetscCall(PetscSNPrintf(text, sizeof(text), "differs by %g of %g", (double)difference, (double)norm));
   PetscCall(PetscSNPrintf(name, sizeof(name), "type %s as with MATSEQAIJ", PCJacobiTypes[type]));
-  PetscCall(Report(name, text));
+  PetscCall(ABSay(name, text));
   for (Vec &v : z) PetscCall(VecDestroy(&v));
   PetscCall(VecDestroy(&h));
   PetscCall(MatDestroy(&H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* ---- one matrix whose values change, and a preconditioner that is kept */
+
+/* The preconditioner made anew */
 static PetscErrorCode Reset(KSP ksp, Mat A)
 {
   PC pc;
@@ -216,53 +173,43 @@ static PetscErrorCode Reset(KSP ksp, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ---- one matrix whose values change, and a preconditioner that is kept */
+/* One solve more of PETSc's solver and ours, with preconditioners that are kept or not */
+static PetscErrorCode Again(const char name[], const ABCase *c, const KSP ksp[], PetscBool kept, PetscBool expected)
+{
+  char text[256];
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) PetscCall(KSPSetReusePreconditioner(ksp[k], kept));
+  PetscCall(ABSolveBoth(c, ksp[0], ksp[1], one_number, expected, text, sizeof(text)));
+  PetscCall(ABSay(name, text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static PetscErrorCode Changes(Vec b)
 {
   ABCase c = {"", NULL, NULL, b, NULL, PCJACOBI, KSP_NORM_PRECONDITIONED, PC_SIDE_DEFAULT, 0, NULL, NULL};
-  KSP    stock, fused;
-  char   text[256];
+  KSP    ksp[2];
   Mat    A;
 
   PetscFunctionBeginUser;
-  PetscCall(MatUniform(15, 13, 11.3, 1.0, &A));
+  PetscCall(MatUniform(15, 13, 11.3, &A));
   c.A = A;
-  PetscCall(ABCreate(&c, KSPCG, &stock));
-  PetscCall(ABCreate(&c, "tccg", &fused));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Report("first", text));
+  for (int k = 0; k < 2; k++) PetscCall(ABCreate(&c, k ? "tccg" : KSPCG, &ksp[k]));
+  PetscCall(Again("first", &c, ksp, PETSC_FALSE, PETSC_TRUE));
   PetscCall(MatScale(A, 3.7));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Report("scaled", text));
-  PetscCall(KSPSetReusePreconditioner(stock, PETSC_TRUE));
-  PetscCall(KSPSetReusePreconditioner(fused, PETSC_TRUE));
+  PetscCall(Again("scaled", &c, ksp, PETSC_FALSE, PETSC_TRUE));
   PetscCall(MatScale(A, 0.3));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_FALSE, text, sizeof(text)));
-  PetscCall(Report("a preconditioner of old values", text));
-  PetscCall(KSPSetReusePreconditioner(stock, PETSC_FALSE));
-  PetscCall(KSPSetReusePreconditioner(fused, PETSC_FALSE));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Report("and of new ones", text));
-  PetscCall(Reset(stock, A));
-  PetscCall(Reset(fused, A));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Report("a preconditioner made anew", text));
-  PetscCall(KSPSetReusePreconditioner(stock, PETSC_TRUE));
-  PetscCall(KSPSetReusePreconditioner(fused, PETSC_TRUE));
+  PetscCall(Again("a preconditioner of old values", &c, ksp, PETSC_TRUE, PETSC_FALSE));
+  PetscCall(Again("and of new ones", &c, ksp, PETSC_FALSE, PETSC_TRUE));
+  for (int k = 0; k < 2; k++) PetscCall(Reset(ksp[k], A));
+  PetscCall(Again("a preconditioner made anew", &c, ksp, PETSC_FALSE, PETSC_TRUE));
   PetscCall(MatShift(A, 5.0));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_FALSE, text, sizeof(text)));
-  PetscCall(Report("and kept", text));
-  PetscCall(KSPSetReusePreconditioner(stock, PETSC_FALSE));
-  PetscCall(KSPSetReusePreconditioner(fused, PETSC_FALSE));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_TRUE, text, sizeof(text)));
-  PetscCall(Report("and of new values again", text));
+  PetscCall(Again("and kept", &c, ksp, PETSC_TRUE, PETSC_FALSE));
+  PetscCall(Again("and of new values again", &c, ksp, PETSC_FALSE, PETSC_TRUE));
   PetscCall(MatSetValue(A, 7, 7, 20.0, INSERT_VALUES));
   PetscCall(ABMatAssemble(A));
-  PetscCall(SolveBoth(&c, stock, fused, PETSC_FALSE, text, sizeof(text)));
-  PetscCall(Report("one other entry", text));
-  PetscCall(KSPDestroy(&stock));
-  PetscCall(KSPDestroy(&fused));
+  PetscCall(Again("one other entry", &c, ksp, PETSC_FALSE, PETSC_FALSE));
+  for (int k = 0; k < 2; k++) PetscCall(KSPDestroy(&ksp[k]));
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -319,7 +266,7 @@ static PetscErrorCode ToTheBit(Mat A, Vec b, KSPNormType norm)
   }
   if (!text[0] && !ends) PetscCall(PetscSNPrintf(text, sizeof(text), "norms never grow"));
   PetscCall(PetscSNPrintf(name, sizeof(name), "ends where the norm says, %s", KSPNormTypes[norm]));
-  PetscCall(Report(name, text));
+  PetscCall(ABSay(name, text));
   PetscCall(VecDestroy(&all.x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -341,7 +288,7 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
-  PetscCall(MatUniform(15, 13, 11.3, 1.0, &A));
+  PetscCall(MatUniform(15, 13, 11.3, &A));
   PetscCall(MatCreateVecs(A, NULL, &b));
   PetscCall(ABVecFill(b, 1));
   PetscCall(Numbers(A, b));

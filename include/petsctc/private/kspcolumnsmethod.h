@@ -360,7 +360,7 @@ template <class M>
 static PetscErrorCode KSPTCColumnsPCLegal(KSP ksp, M *m, const char **why)
 {
   PetscFunctionBegin;
-  m->number = m->norm_factor = 1.0;
+  m->number = 0.0; /* they apply what they have */
   PetscCall(KSPTCIdentityPC(ksp, &m->identity));
   PetscCall(KSPTCDiagonalMark(ksp, &m->diagonal));
   if (m->identity) PetscCall(VecDestroy(&m->diagonal.d));

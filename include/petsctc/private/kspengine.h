@@ -138,7 +138,6 @@ struct _n_KSPTC {
   PetscInt     nfused, nparent;
   PetscBool    last_fused;
   PetscBool    last_pc_in_steps;       /* of the last fused solve */
-  PetscBool    last_uniform;           /* the same: it is one number, and not applied */
   PetscBool    last_sums;              /* the same: did a product bring its dot products? */
   PetscBool    last_single;            /* the same: had it fewer reductions? */
   PetscInt     last_directions;        /* the same: its solution followed so many iterations together, if more than one */
@@ -154,8 +153,7 @@ struct _n_KSPTC {
   KSPTCUniform  uniform;
 
   /* of the solve under way */
-  PetscReal     number;      /* that the preconditioner is, if it is one and not applied, else 1 */
-  PetscReal     norm_factor; /* of the norms that the steps look at */
+  PetscReal     number; /* that the preconditioner is, if it is one and not applied, else 0 */
   KSPTCBackend  backend;
   PetscTCStream stream;
   PetscInt      n;
@@ -254,7 +252,8 @@ PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *)
 
 /* uniform.cxx */
 PETSC_INTERN PetscErrorCode KSPTCUniformPC(KSP, KSPTC, Vec, PetscReal *);
-PETSC_INTERN void           KSPTCScaleTest(KSPTC, PetscTCTest *);
+PETSC_INTERN PetscReal      KSPTCNormFactor(KSP, KSPTC);
+PETSC_INTERN void           KSPTCScaleTest(KSP, KSPTC, PetscTCTest *);
 
 /* resident.cxx */
 PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], PetscBool, Vec, KSPTCDiagonal *);

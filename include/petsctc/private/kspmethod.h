@@ -48,7 +48,7 @@ static inline PetscErrorCode KSPTCEndsIteration(KSP ksp, M *m, PetscInt it, Pets
   m->w->record       = &m->w->records[it % PETSCTC_RECORDS];
   m->w->record->stop = PETSCTC_STOP_UNWRITTEN;
   PetscCall(KSPTCTest(ksp, it, norm, &m->w->test));
-  KSPTCScaleTest(m, &m->w->test);
+  KSPTCScaleTest(ksp, m, &m->w->test);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -103,7 +103,7 @@ static inline PetscErrorCode KSPTCResidentChunk(KSP ksp, M *m, PetscTCNorm norm,
   chunk->computed_from = ksp->chknorm;
   chunk->compared_from = compared ? PetscMax(ksp->chknorm + 1, ksp->min_it) : PETSC_INT_MAX;
   chunk->test          = {norm, ksp->ttol, ksp->divtol * ksp->rnorm0};
-  KSPTCScaleTest(m, &chunk->test);
+  KSPTCScaleTest(ksp, m, &chunk->test);
   chunk->records = m->w->records;
   for (PetscInt it = chunk->first + 1; it <= chunk->last; it++) m->w->records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
   PetscFunctionReturn(PETSC_SUCCESS);

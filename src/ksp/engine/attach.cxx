@@ -43,9 +43,7 @@ PetscErrorCode KSPTCCountFused(KSPTC tc)
   PetscCall(KSPTCRegisterCitation());
   tc->last_fused             = PETSC_TRUE;
   tc->last_pc_in_steps       = PETSC_FALSE;
-  tc->last_uniform           = PETSC_FALSE;
-  tc->number                 = 1.0;
-  tc->norm_factor            = 1.0;
+  tc->number                 = 0.0;
   tc->last_sums              = PETSC_FALSE;
   tc->last_single            = PETSC_FALSE;
   tc->last_directions        = 1;
@@ -137,7 +135,7 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
-  if (tc->last_uniform) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is one number, a factor of norms\n"));
+  if (tc->number > 0.0) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is one number, a factor of norms\n"));
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
   if (tc->last_single) PetscCall(PetscViewerASCIIPrintf(viewer, "  recurrences with a reduction less\n"));
   if (tc->last_why_not_pipelined) PetscCall(PetscViewerASCIIPrintf(viewer, "  not pipelined (last: %s)\n", tc->last_why_not_pipelined));

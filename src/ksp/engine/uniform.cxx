@@ -106,10 +106,24 @@ static PetscReal KSPTCMostNorm(PetscReal bound, PetscReal c)
   return norm;
 }
 
-/* Norms come before they are multiplied by tc->norm_factor: bounds with which a test of them ends where that of the products does, to the bit. A bound that is NaN, or that no norm reaches, stays */
-void KSPTCScaleTest(KSPTC tc, PetscTCTest *test)
+/* Of the norms that the steps look at */
+PetscReal KSPTCNormFactor(KSP ksp, KSPTC tc)
 {
-  const PetscReal c = tc->norm_factor, infinity = std::numeric_limits<PetscReal>::infinity();
+  if (tc->number == 0.0) return 1.0;
+  switch (ksp->normtype) {
+  case KSP_NORM_PRECONDITIONED:
+    return tc->number;
+  case KSP_NORM_NATURAL:
+    return PetscSqrtReal(tc->number);
+  default:
+    return 1.0;
+  }
+}
+
+/* Norms come before they are multiplied by that factor: bounds with which a test of them ends where that of the products does, to the bit. A bound that is NaN, or that no norm reaches, stays */
+void KSPTCScaleTest(KSP ksp, KSPTC tc, PetscTCTest *test)
+{
+  const PetscReal c = KSPTCNormFactor(ksp, tc), infinity = std::numeric_limits<PetscReal>::infinity();
 
   if (c == 1.0) return;
   if (test->above >= 0.0) test->above = KSPTCMostNorm(test->above, c);

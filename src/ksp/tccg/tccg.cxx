@@ -35,7 +35,7 @@ static PetscLogDouble TCCGProjectFlops(KSP ksp, KSP_TCCG *cg)
 /* The same at the end of an iteration, and those of a preconditioner that is one number and not applied */
 static PetscLogDouble TCCGIdentityFlops(KSP ksp, KSP_TCCG *cg)
 {
-  return TCCGProjectFlops(ksp, cg) + (cg->last_uniform ? (PetscLogDouble)cg->n : 0.0);
+  return TCCGProjectFlops(ksp, cg) + (cg->number > 0.0 ? (PetscLogDouble)cg->n : 0.0);
 }
 
 /* z <- B r, beta <- z.r, zz <- z.z */
@@ -245,16 +245,9 @@ static PetscBool TCCGNormOfZ(KSP ksp)
 /* Is the preconditioner one number? Then iterates are those without, and z is r but for the norm */
 static PetscErrorCode TCCGTakeFactor(KSP ksp, KSP_TCCG *cg)
 {
-  PetscReal number;
-
   PetscFunctionBegin;
-  PetscCall(KSPTCUniformPC(ksp, cg, ksp->work[1], &number));
-  if (number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
-  cg->identity     = PETSC_TRUE;
-  cg->last_uniform = PETSC_TRUE;
-  cg->number       = number;
-  if (ksp->normtype == KSP_NORM_PRECONDITIONED) cg->norm_factor = number;
-  if (ksp->normtype == KSP_NORM_NATURAL) cg->norm_factor = PetscSqrtReal(number);
+  PetscCall(KSPTCUniformPC(ksp, cg, ksp->work[1], &cg->number));
+  if (cg->number > 0.0) cg->identity = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -318,9 +311,9 @@ PetscErrorCode TCCGNorm(KSP ksp, KSP_TCCG *cg, PetscInt it, PetscReal *dp, Petsc
   *dp     = 0.0;
   if (ksp->normtype == KSP_NORM_NATURAL) {
     PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
-    *dp = cg->norm_factor * PetscSqrtReal(PetscAbsReal(cg->s.beta));
+    *dp = KSPTCNormFactor(ksp, cg) * PetscSqrtReal(PetscAbsReal(cg->s.beta));
   } else if (ksp->normtype != KSP_NORM_NONE && !skip) {
-    *dp = cg->norm_factor * PetscSqrtReal(ksp->normtype == KSP_NORM_PRECONDITIONED || cg->identity ? cg->s.zz : cg->s.rr);
+    *dp = KSPTCNormFactor(ksp, cg) * PetscSqrtReal(ksp->normtype == KSP_NORM_PRECONDITIONED || cg->identity ? cg->s.zz : cg->s.rr);
     PetscCall(KSPTCCheckNorm(ksp, *dp, failed));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -355,17 +348,23 @@ static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* z as KSPCG has it is so many times ours, and with it r.z */
+static PetscReal TCCGFactorOfZ(const KSP_TCCG *cg)
+{
+  return cg->number > 0.0 ? cg->number : (PetscReal)1.0;
+}
+
 /* beta of iteration i+1: sets the reason when the loop ends with it */
 static PetscErrorCode TCCGTestBeta(KSP ksp, KSP_TCCG *cg, PetscInt i)
 {
-  const PetscReal beta = cg->s.beta, betaold = cg->s.betaold;
+  const PetscReal beta = cg->s.beta, betaold = cg->s.betaold, c = TCCGFactorOfZ(cg);
 
   PetscFunctionBegin;
   if (beta == 0.0) {
     ksp->reason = KSP_CONVERGED_ATOL;
     PetscCall(PetscInfo(ksp, "converged due to beta = 0\n"));
   } else if (i > 0 && beta * betaold < 0.0) {
-    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)(cg->number * beta), (double)(cg->number * betaold));
+    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)(c * beta), (double)(c * betaold));
     ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
     PetscCall(PetscInfo(ksp, "diverging due to indefinite preconditioner\n"));
   }
@@ -375,7 +374,7 @@ static PetscErrorCode TCCGTestBeta(KSP ksp, KSP_TCCG *cg, PetscInt i)
 /* p.Ap as KSPCG has it, whose p is made of z */
 static PetscReal TCCGCurvatureOf(const KSP_TCCG *cg, PetscReal dpi)
 {
-  return cg->number * cg->number * dpi;
+  return TCCGFactorOfZ(cg) * TCCGFactorOfZ(cg) * dpi;
 }
 
 /* p.Ap is 0 or has changed its sign */
@@ -440,7 +439,7 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscBool       ends_with_z, carries;
 
   PetscFunctionBegin;
-  if (!cg->last_uniform) PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
+  if (cg->number == 0.0) PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
   ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
   if (!first && !TCCGEndsWithZ(ksp, cg, i)) { /* KSPCG does so before it counts the iteration, which tells after an error */
