@@ -132,7 +132,7 @@ struct _n_KSPTC {
   PetscBool    fused;   /* option: fuse where legal */
   PetscBool    tensor;  /* option: reductions fold on the Tensor Core */
   PetscBool    sums;    /* option: dot products with a product of the matrix in its pass, where it can */
-  PetscBool    factors; /* option of methods that do so: take a preconditioner that is one number for a factor of norms */
+  PetscBool    factors; /* option: take a preconditioner that is one number for a factor of norms */
   KSPTCVariant variant; /* option */
   PetscInt     ahead;   /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
   PetscInt     nfused, nparent;
@@ -251,7 +251,7 @@ PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);
 
 /* uniform.cxx */
-PETSC_INTERN PetscErrorCode KSPTCUniformPC(KSP, KSPTC, Vec, PetscReal *);
+PETSC_INTERN PetscErrorCode KSPTCUniformPC(KSP, KSPTC, PetscBool, Vec);
 PETSC_INTERN PetscReal      KSPTCNormFactor(KSP, KSPTC);
 PETSC_INTERN void           KSPTCScaleTest(KSP, KSPTC, PetscTCTest *);
 

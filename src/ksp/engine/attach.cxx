@@ -206,6 +206,8 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   PetscCall(PetscOptionsBool(name, "Take dot products with a product of the matrix in its pass, where it is a MATAIJTC", tc->page, tc->sums, &tc->sums, NULL));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
   PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them: 0 to 16, or decide", tc->page, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_uniform_pc", tc->name));
+  PetscCall(PetscOptionsBool(name, "Run without a preconditioner that is one number, Jacobi's of a constant diagonal, which is then a factor of norms", tc->page, tc->factors, &tc->factors, NULL));
   PetscCall(KSPTCVariantFromOptions(ksp, tc, PetscOptionsObject));
   PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
   if (tc->options) PetscCall((*tc->options)(tc, PetscOptionsObject));

@@ -1,6 +1,7 @@
 /*
    A preconditioner that is one number: PCJACOBI with the same positive diagonal everywhere, as on a uniform grid. With z = c r the directions of conjugate gradients are c times those without preconditioner and a is
-   1/c times theirs, so that x, r and the number of iterations are the same; of norms, that of z is c times that of r, the natural one sqrt(c) times. So such a solve runs without preconditioner, and c is a factor of the norm.
+   1/c times theirs, so that x, r and the number of iterations are the same; of norms, that of z is c times that of r, the natural one sqrt(c) times. So it is with those of BiCGSTAB and its alpha and omega, whose norm
+   from the left is that of c r, and from the right that of r. Such a solve runs without preconditioner, and c is a factor of the norm.
 */
 #include <cmath>
 #include <limits>
@@ -8,7 +9,7 @@
 #include <petsctc/private/kspengine.h>
 
 /* May it be one number? Then nothing of the user's may change it within the solve, and it must be that of the matrix as it is. Those of other types and absolute values depend on more than the matrix */
-static PetscErrorCode KSPTCMayBeUniform(KSP ksp, PetscBool *may)
+static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)
 {
   KSPTCProjection projection = KSPTC_PROJECTION_NONE;
   const char     *watched;
@@ -17,6 +18,7 @@ static PetscErrorCode KSPTCMayBeUniform(KSP ksp, PetscBool *may)
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, may));
+  *may = (PetscBool)(*may && tc->factors);
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCJacobiGetType(ksp->pc, &type));
   PetscCall(PCJacobiGetUseAbs(ksp->pc, &abs));
@@ -57,14 +59,14 @@ static PetscErrorCode KSPTCUniformNumber(KSP ksp, Mat P, Vec work, PetscReal *nu
 }
 
 /*
-   Sets *number to what the preconditioner is, 0 if it is not one number. It is looked at when it is seen for the first time, and when the values of its matrix have changed unless it was no such number before. What is
+   Sets tc->number to what the preconditioner is, 0 if it is not one number. It is looked at when it is seen for the first time, and when the values of its matrix have changed unless it was no such number before. What is
    known is forgotten where a solve sees another type.
 
    It is applied in any case, as KSPCG does: it takes its diagonal from the matrix when it is first applied, and one that is kept after the values have changed must have the old ones.
 
-   work: a vector of the solve, which is overwritten
+   applied: it has been applied in this solve; work: a vector of the solve, which is overwritten
 */
-PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, Vec work, PetscReal *number)
+PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
 {
   const KSPTCUniform *known = &tc->uniform;
   KSPTCUniform        now   = {};
@@ -72,8 +74,8 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, Vec work, PetscReal *number)
   PetscBool           may;
 
   PetscFunctionBegin;
-  *number = 0.0;
-  PetscCall(KSPTCMayBeUniform(ksp, &may));
+  tc->number = 0.0;
+  PetscCall(KSPTCMayBeUniform(ksp, tc, &may));
   if (!may) {
     tc->uniform = now;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -86,12 +88,12 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, Vec work, PetscReal *number)
   const PetscBool alike = (PetscBool)(known->pc == now.pc && known->id == now.id && known->nonzerostate == now.nonzerostate);
 
   if (alike && known->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PCApply(ksp->pc, ksp->vec_rhs, work));
+  if (!applied) PetscCall(KSP_PCApply(ksp, ksp->vec_rhs, work));
   if (!alike || known->state != now.state) {
     PetscCall(KSPTCUniformNumber(ksp, P, work, &now.number));
     tc->uniform = now;
   }
-  *number = tc->uniform.number;
+  tc->number = tc->uniform.number;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

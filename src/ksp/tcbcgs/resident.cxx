@@ -20,7 +20,8 @@ PetscErrorCode TCBCGSResidentSetUp(KSP ksp, KSP_TCBCGS *bcgs)
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  PetscCall(KSPTCIdentityPC(ksp, &identity));
+  if (bcgs->number > 0.0) identity = PETSC_TRUE;
+  else PetscCall(KSPTCIdentityPC(ksp, &identity));
   PetscCall(KSPTCResidentSetUp(ksp, bcgs, A, v, identity, ksp->pc_side == PC_RIGHT ? ksp->work[BCGS_T] : NULL, &bcgs->diagonal));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -64,7 +65,7 @@ static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
 /* A row's are those of the steps, and so of KSPBCGS: a preconditioner on the right is applied twice too */
 PetscLogDouble TCBCGSRowFlops(KSP ksp, const KSP_TCBCGS *bcgs)
 {
-  return (bcgs->diagonal.d ? 24.0 : 22.0) + (bcgs->single ? 2.0 : 0.0) - (ksp->normtype == KSP_NORM_NONE ? 2.0 : 0.0);
+  return (bcgs->diagonal.d || bcgs->number > 0.0 ? 24.0 : 22.0) + (bcgs->single ? 2.0 : 0.0) - (ksp->normtype == KSP_NORM_NONE ? 2.0 : 0.0);
 }
 
 PetscErrorCode TCBCGSResidentIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)

@@ -21,6 +21,12 @@ PetscLogDouble TCBCGSStartFlops(KSP ksp)
   return ksp->normtype == KSP_NORM_NONE ? 2.0 : 4.0;
 }
 
+/* A row's, of a preconditioner that is one number and not applied */
+static PetscLogDouble TCBCGSNumberFlops(const KSP_TCBCGS *bcgs)
+{
+  return bcgs->number > 0.0 ? 1.0 : 0.0;
+}
+
 static PetscErrorCode TCBCGSStart(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec    v[] = {ksp->work[BCGS_R], ksp->work[BCGS_RP], ksp->work[BCGS_P], ksp->work[BCGS_V]};
@@ -90,7 +96,7 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
   PetscCall(KSPTCStepBegin(bcgs, 3, 1, v, a));
   if (!bcgs->diagonal.d && !bcgs->w->sums) PetscCall((*bcgs->steps->breakdown)(bcgs->n, a[0], a[1], bcgs->w, bcgs->stream));
   PetscCall((*bcgs->steps->half)(bcgs->n, a[2], a[0], a[3], bcgs->w, bcgs->stream));
-  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, (bcgs->diagonal.d ? 2.0 : 4.0) * bcgs->n));
+  PetscCall(KSPTCStepEnd(bcgs, 3, 1, v, a, ((bcgs->diagonal.d ? 2.0 : 4.0) + TCBCGSNumberFlops(bcgs)) * bcgs->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -98,7 +104,7 @@ static PetscErrorCode TCBCGSHalf(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec      v[]   = {ksp->work[BCGS_P], ksp->work[BCGS_S], ksp->work[BCGS_T], ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R]};
-  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) - (bcgs->diagonal.d ? 4.0 : 0.0)) * bcgs->n;
+  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 12.0 : 14.0) - (bcgs->diagonal.d ? 4.0 : 0.0) + TCBCGSNumberFlops(bcgs)) * bcgs->n;
   PetscScalar   *a[6];
 
   PetscFunctionBegin;
@@ -113,7 +119,7 @@ static PetscErrorCode TCBCGSUpdate(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSAdvance(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec      v[]   = {ksp->work[BCGS_S], ksp->work[BCGS_T], ksp->work[BCGS_V], ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R], ksp->work[BCGS_P]};
-  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 18.0 : 20.0) - (bcgs->diagonal.d ? 8.0 : 0.0)) * bcgs->n;
+  PetscLogDouble flops = ((ksp->normtype == KSP_NORM_NONE ? 18.0 : 20.0) - (bcgs->diagonal.d ? 8.0 : 0.0) + TCBCGSNumberFlops(bcgs)) * bcgs->n;
   PetscScalar   *a[7];
 
   PetscFunctionBegin;
@@ -145,11 +151,24 @@ PetscErrorCode TCBCGSFirstNorm(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
   PetscFunctionBegin;
   bcgs->dp = 0.0;
   if (ksp->normtype != KSP_NORM_NONE) {
-    bcgs->dp = PetscSqrtReal(bcgs->s.rr);
+    bcgs->dp = KSPTCNormFactor(ksp, bcgs) * PetscSqrtReal(bcgs->s.rr);
     PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(TCBCGSLog(ksp, 0, bcgs->dp, bcgs->dp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the preconditioner one number? Then iterates are those without, and r is KSPBCGS's but for the norm: from the left, KSPInitialResidual() has left it in t before it was applied */
+static PetscErrorCode TCBCGSTakeNumber(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  const PetscBool applied = (PetscBool)(ksp->pc_side == PC_LEFT);
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCUniformPC(ksp, bcgs, applied, ksp->work[BCGS_V]));
+  if (bcgs->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  bcgs->identity = PETSC_TRUE;
+  if (applied) PetscCall(VecCopy(ksp->work[BCGS_T], ksp->work[BCGS_R]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -158,6 +177,7 @@ static PetscErrorCode TCBCGSInitialResidual(KSP ksp, KSP_TCBCGS *bcgs, PetscBool
 {
   PetscFunctionBegin;
   PetscCall(KSPInitialResidual(ksp, ksp->vec_sol, ksp->work[BCGS_V], ksp->work[BCGS_T], ksp->work[BCGS_R], ksp->vec_rhs));
+  PetscCall(TCBCGSTakeNumber(ksp, bcgs));
   PetscCall(TCBCGSStart(ksp, bcgs));
   if (ksp->normtype != KSP_NORM_NONE) PetscCall(KSPTCReadScalars(bcgs));
   PetscCall(TCBCGSFirstNorm(ksp, bcgs, failed));
@@ -255,7 +275,7 @@ static PetscErrorCode TCBCGSSecond(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCIdentityKeep(ksp, &bcgs->identity));
+  if (bcgs->number == 0.0) PetscCall(KSPTCIdentityKeep(ksp, &bcgs->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
   if (i == 0 || !bcgs->single) PetscCall(TCBCGSDirection(ksp, bcgs));
   PetscCall(TCBCGSFirst(ksp, bcgs));
@@ -272,7 +292,7 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 static PetscErrorCode TCBCGSTakeDiagonal(KSP ksp, KSP_TCBCGS *bcgs)
 {
   PetscFunctionBegin;
-  if (!bcgs->resident.is && ksp->pc_side == PC_LEFT && !ksp->transpose_solve) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
+  if (!bcgs->resident.is && ksp->pc_side == PC_LEFT && !ksp->transpose_solve && bcgs->number == 0.0) PetscCall(KSPTCDiagonalTake(ksp, ksp->work[BCGS_R], &bcgs->diagonal));
   else if (!bcgs->resident.is) PetscCall(VecDestroy(&bcgs->diagonal.d));
   bcgs->last_pc_in_steps = (PetscBool)(bcgs->diagonal.d != NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -291,7 +311,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (ksp->normtype != KSP_NORM_NONE && ksp->chknorm < i + 2) {
-    bcgs->dp = PetscSqrtReal(bcgs->s.rr);
+    bcgs->dp = KSPTCNormFactor(ksp, bcgs) * PetscSqrtReal(bcgs->s.rr);
     PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -316,7 +336,7 @@ PetscErrorCode TCBCGSLoop(KSP ksp, KSP_TCBCGS *bcgs)
     i++;
   } while (i < ksp->max_it);
   if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
-  if (!bcgs->columns.replays) PetscCall(KSPUnwindPreconditioner(ksp, ksp->vec_sol, ksp->work[BCGS_T])); /* columns have a preconditioner from the left, or none */
+  if (!bcgs->columns.replays && bcgs->number == 0.0) PetscCall(KSPUnwindPreconditioner(ksp, ksp->vec_sol, ksp->work[BCGS_T])); /* columns have a preconditioner from the left, or none; so have iterates without it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -374,6 +394,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and there is no preconditioner, add the dot products with a product while it is made (default)
 .  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
+.  -ksp_tcbcgs_uniform_pc (true|false) - run without a preconditioner that is one number, as `PCJACOBI` on a uniform grid, which is then a factor of norms (default)
 .  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
 .  -ksp_tcbcgs_variant <classic>  - (classic|single|auto) recurrences
 -  -ksp_tcbcgs_matsolve <decide>  - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
@@ -400,6 +421,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU with
    `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0.
 
+   `PCJACOBI` whose diagonal is one positive number everywhere is applied at the beginning of a solve alone, from either side: iterates do not depend on it, and from the left the norm has it for a factor. Any other
    `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are. So are `PCPBJACOBI` and `PCVPBJACOBI` from the left with blocks of up to
    16 rows: they are applied once at the beginning of a solve, and once for each column of the largest block and once more where blocks are not known yet, in the first solve and after preconditioner or matrix have changed.
    With one of these or `PCNONE` from the left the projection against a null space of the constants alone (`MatSetNullSpace()`) is part of the steps too.

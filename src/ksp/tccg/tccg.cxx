@@ -242,15 +242,6 @@ static PetscBool TCCGNormOfZ(KSP ksp)
   return (PetscBool)(ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL);
 }
 
-/* Is the preconditioner one number? Then iterates are those without, and z is r but for the norm */
-static PetscErrorCode TCCGTakeFactor(KSP ksp, KSP_TCCG *cg)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPTCUniformPC(ksp, cg, ksp->work[1], &cg->number));
-  if (cg->number > 0.0) cg->identity = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Where an iteration does not end with the norm of z, KSPCG makes z behind monitors and test: a monitor or test of the user's may set a preconditioner before that */
 static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
 {
@@ -262,7 +253,8 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
   PetscCall(KSPTCReplayLegal(ksp, &watched));
   if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
-  if (!cg->identity && cg->factors) PetscCall(TCCGTakeFactor(ksp, cg));
+  PetscCall(KSPTCUniformPC(ksp, cg, PETSC_FALSE, ksp->work[1]));
+  if (cg->number > 0.0) cg->identity = PETSC_TRUE; /* z is r but for the norm */
   cg->diagonal.projects = (PetscBool)!cg->single_reduction;
   PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
   cg->resident.is     = PETSC_FALSE;
@@ -583,7 +575,6 @@ static PetscErrorCode KSPTCOptions_TCCG(KSPTC tc, PetscOptionItems PetscOptionsO
   PetscInt  many = cg->directions;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsBool("-ksp_tccg_uniform_pc", "Run without a preconditioner that is one number, Jacobi's of a constant diagonal, which is then a factor of norms", tc->page, tc->factors, &tc->factors, NULL));
   PetscCall(PetscOptionsInt("-ksp_tccg_directions", "Directions kept where iterations begin ahead, so that the solution follows so many iterations together: 1, 4, or decide", tc->page, many, &many, NULL));
   PetscCheck(many == PETSC_DECIDE || many == 1 || many == PETSCTC_LATE, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-ksp_tccg_directions %" PetscInt_FMT ": it must be 1, %d or decide", many, (int)PETSCTC_LATE);
   cg->directions = many;
