@@ -159,6 +159,16 @@ static PETSC_UNUSED PetscErrorCode ABSay(const char what[], const char text[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PETSC_UNUSED PetscErrorCode ABSayOf(KSPType type, const char what[], const char text[])
+{
+  char name[128];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %s", type, what));
+  PetscCall(ABSay(name, text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One solve more by each of these solvers: ours is to be fused, in some iterations, and its view to contain `part` or not, as expected. `text` is empty when all agrees */
 static PETSC_UNUSED PetscErrorCode ABSolveBoth(const ABCase *c, KSP stock, KSP fused, const char part[], PetscBool expected, char text[], size_t len)
 {

@@ -205,16 +205,6 @@ static PetscErrorCode CheckView(KSP ksp, const Case *c, PetscInt solves, char *t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Say(const char name[], const char text[])
-{
-  char what[128];
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s", method->type, name));
-  PetscCall(ABSay(what, text));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* One case by PETSc's loop and by ours; `text` is empty when all agrees */
 static PetscErrorCode Both(const Case *c, PetscErrorCode (*solve)(KSP, Mat, Mat), char *text, size_t len)
 {
@@ -245,7 +235,7 @@ static PetscErrorCode Report(const Case *c)
 
   PetscFunctionBeginUser;
   PetscCall(Both(c, KSPMatSolve, text, sizeof(text)));
-  PetscCall(Say(c->name, text));
+  PetscCall(ABSayOf(method->type, c->name, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -340,7 +330,7 @@ static PetscErrorCode Widths(Mat A)
       PetscCall(PetscFPTrapPop());
     }
     PetscCall(PetscSNPrintf(name, sizeof(name), "%" PetscInt_FMT " columns", k));
-    PetscCall(Say(name, text));
+    PetscCall(ABSayOf(method->type, name, text));
     PetscCall(MatDestroy(&B));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -433,7 +423,7 @@ static PetscErrorCode Transposed(Mat A, Mat B)
 
   PetscFunctionBeginUser;
   PetscCall(Both(&c, KSPMatSolveTranspose, text, sizeof(text)));
-  PetscCall(Say(c.name, text));
+  PetscCall(ABSayOf(method->type, c.name, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -582,7 +572,7 @@ static PetscErrorCode Reuse(Mat A, Mat B)
     if (!text[0] && k == 2 && !same) PetscCall(PetscSNPrintf(text, sizeof(text), "other bits"));
     for (int j = 0; j < 2; j++) PetscCall(MatDestroy(&run[j].X));
   }
-  PetscCall(Say("reuse with new values and widths", text));
+  PetscCall(ABSayOf(method->type, "reuse with new values and widths", text));
   PetscCall(KSPDestroy(&ksp));
   for (const char *k : ahead) {
     PetscCall(SetOption("ahead", k));
@@ -594,7 +584,7 @@ static PetscErrorCode Reuse(Mat A, Mat B)
     PetscCall(MatDestroy(&run[0].X));
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(Say("the same bits, whatever is begun ahead", text));
+  PetscCall(ABSayOf(method->type, "the same bits, whatever is begun ahead", text));
   PetscCall(MatDestroy(&shifted));
   PetscCall(MatDestroy(&X));
   PetscCall(MatDestroy(&B3));
@@ -657,7 +647,7 @@ static PetscErrorCode Strided(Mat A, Mat B)
   run[1].X = x;
   PetscCall(Compare(&run[0], &run[1], text, sizeof(text)));
   if (!text[0]) PetscCall(CheckView(ksp, &c, 1, text, sizeof(text)));
-  PetscCall(Say(c.name, text));
+  PetscCall(ABSayOf(method->type, c.name, text));
   PetscCall(KSPDestroy(&ksp));
   for (int k = 0; k < 2; k++) {
     PetscCall(MatDenseRestoreSubMatrix(large[k], &part[k]));
@@ -696,7 +686,7 @@ static PetscErrorCode Flops(Mat A, Mat B)
   PetscCall(MatDestroy(&H));
   PetscCall(MatDestroy(&D));
   if (!(PetscAbsReal((PetscReal)(run[1].flops - run[0].flops)) <= 0.01 * run[0].flops)) PetscCall(PetscSNPrintf(text, sizeof(text), "%g flops, not %g", (double)run[1].flops, (double)run[0].flops));
-  PetscCall(Say(c.name, text));
+  PetscCall(ABSayOf(method->type, c.name, text));
   PetscCall(PetscFree(run));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -741,7 +731,7 @@ static PetscErrorCode Choices(Mat A, Mat B)
     PetscCall(MatDestroy(&run->X));
   }
   PetscCall(PetscFree(run));
-  PetscCall(Say("choices", text));
+  PetscCall(ABSayOf(method->type, "choices", text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -22,23 +22,13 @@ static PetscErrorCode MatUniform(PetscInt m, PetscInt k, PetscScalar diag, Mat *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Say(const char name[], const char text[])
-{
-  char what[128];
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s", method->fused, name));
-  PetscCall(ABSay(what, text));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Compare(const char name[], const ABCase *c, PetscBool expected)
 {
   char text[256];
 
   PetscFunctionBeginUser;
   PetscCall(ABRunBoth(c, method->stock, method->fused, one_number, expected, text, sizeof(text)));
-  PetscCall(Say(name, text));
+  PetscCall(ABSayOf(method->fused, name, text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,10 +116,8 @@ static PetscErrorCode Others(Mat A, Vec b)
   PetscCall(Compare("largest entries of rows", &c, PETSC_FALSE));
   type = PC_JACOBI_ROWL1;
   PetscCall(Compare("sums of rows", &c, PETSC_FALSE));
-  c.tune = NULL;
   c.A = c.P = A;
-  PetscCall(Compare("one number", &c, PETSC_TRUE));
-  c.tune = Watch;
+  c.tune    = Watch;
   PetscCall(Compare("a monitor of the user's", &c, PETSC_FALSE));
   c.tune = NULL;
   PetscCall(MatUniform(15, 13, 22.6, &other));
@@ -149,7 +137,7 @@ static PetscErrorCode Others(Mat A, Vec b)
   PetscCall(ABReport(&c, method->stock, method->fused));
   PetscCall(MatZeroEntries(other));
   c.flags = 0;
-  PetscCall(Compare("a diagonal of zeros, for which there are ones", &c, PETSC_FALSE));
+  PetscCall(Compare("a diagonal of zeros, for which there are ones", &c, PETSC_TRUE));
   PetscCall(MatDestroy(&other));
   PetscCall(ABMatGrid(15, 13, method->wind, PETSC_FALSE, &other));
   PetscCall(MatShift(other, 5.0)); /* in few iterations */
@@ -160,6 +148,10 @@ static PetscErrorCode Others(Mat A, Vec b)
   c.A = other;
   c.P = A;
   PetscCall(Compare("of another matrix", &c, PETSC_TRUE));
+  PetscCall(MatDestroy(&other));
+  PetscCall(MatCreateNest(PETSC_COMM_SELF, 1, NULL, 1, NULL, &A, &other));
+  c.A = c.P = other;
+  PetscCall(Compare("a matrix that does not tell when it changes", &c, PETSC_FALSE));
   PetscCall(MatDestroy(&other));
   PetscCall(PetscOptionsSetValue(NULL, method->off, "false"));
   c.A = c.P = A;
@@ -226,7 +218,36 @@ static PetscErrorCode Again(const char name[], const ABCase *c, const KSP ksp[],
   PetscFunctionBeginUser;
   for (int k = 0; k < 2; k++) PetscCall(KSPSetReusePreconditioner(ksp[k], kept));
   PetscCall(ABSolveBoth(c, ksp[0], ksp[1], one_number, expected, text, sizeof(text)));
-  PetscCall(Say(name, text));
+  PetscCall(ABSayOf(method->fused, name, text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A preconditioner that has failed: the second solve of each solver */
+static PetscErrorCode Failed(Mat A, Vec b, PCSide side)
+{
+  const KSPNormType norm = side == PC_LEFT ? KSP_NORM_PRECONDITIONED : KSP_NORM_UNPRECONDITIONED;
+  const ABCase      c    = {"", A, NULL, b, NULL, PCJACOBI, norm, side, AB_END, NULL, NULL};
+  char              text[256], name[64];
+  ABRun             run[2];
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    KSP ksp;
+    PC  pc;
+
+    PetscCall(ABCreate(&c, k ? method->fused : method->stock, &ksp));
+    PetscCall(ABSolve(&c, ksp, &run[k]));
+    PetscCall(VecDestroy(&run[k].x));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetFailedReason(pc, PC_FACTOR_OTHER));
+    PetscCall(ABSolve(&c, ksp, &run[k]));
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(ABCompareRuns(&run[0], &run[1], c.flags, text, sizeof(text)));
+  if (!text[0] && run[1].reason != KSP_DIVERGED_PC_FAILED) PetscCall(PetscSNPrintf(text, sizeof(text), "%s", KSPConvergedReasons[run[1].reason]));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "a preconditioner that has failed, %s", PCSides[side]));
+  PetscCall(ABSayOf(method->fused, name, text));
+  for (ABRun &r : run) PetscCall(VecDestroy(&r.x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -291,8 +312,9 @@ static PetscErrorCode Ends(const ABCase *c, PetscReal atol, PetscReal dtol, cons
 static PetscErrorCode ToTheBit(Mat A, Vec b, KSPNormType norm)
 {
   const ABCase c         = {"", A, NULL, b, NULL, PCJACOBI, norm, PC_SIDE_DEFAULT, 0, NULL, NULL};
-  char         text[256] = "", name[64];
+  char         text[256] = "", name[64], buffer[4000];
   PetscInt     ends      = 0;
+  PetscBool    is;
   KSP          ksp;
   ABRun        all;
 
@@ -300,6 +322,7 @@ static PetscErrorCode ToTheBit(Mat A, Vec b, KSPNormType norm)
   PetscCall(ABCreate(&c, method->fused, &ksp));
   PetscCall(KSPSetTolerances(ksp, 1e-12, 1e-300, 1e5, AB_MAX_IT));
   PetscCall(ABSolve(&c, ksp, &all));
+  PetscCall(ViewSays((PetscObject)ksp, one_number, "ex13.txt", buffer, sizeof(buffer), &is));
   PetscCall(KSPDestroy(&ksp));
   for (PetscInt k = 1; k < 20; k++) {
     const PetscReal norms[] = {all.hist[k], (PetscReal)(all.hist[k] * (1.0 - 0.5 * PETSC_MACHINE_EPSILON))}; /* and the number before, or the one before that */
@@ -309,9 +332,10 @@ static PetscErrorCode ToTheBit(Mat A, Vec b, KSPNormType norm)
       if (all.hist[k] > all.hist[0]) PetscCall(Ends(&c, 1e-300, bound / all.hist[0], &all, &ends, text, sizeof(text)));
     }
   }
+  if (!text[0] && !is) PetscCall(PetscSNPrintf(text, sizeof(text), "it is not one number"));
   if (!text[0] && !ends) PetscCall(PetscSNPrintf(text, sizeof(text), "norms never grow"));
   PetscCall(PetscSNPrintf(name, sizeof(name), "ends where the norm says, %s", KSPNormTypes[norm]));
-  PetscCall(Say(name, text));
+  PetscCall(ABSayOf(method->fused, name, text));
   PetscCall(VecDestroy(&all.x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -342,6 +366,8 @@ static PetscErrorCode All(const Method *m)
     for (PCJacobiType type : {PC_JACOBI_DIAGONAL, PC_JACOBI_ROWL1, PC_JACOBI_ROWMAX, PC_JACOBI_ROWSUM}) PetscCall(SameAsAIJ(A, b, type));
   }
   PetscCall(Changes(b));
+  PetscCall(Failed(A, b, PC_LEFT));
+  if (m == &bcgs) PetscCall(Failed(A, b, PC_RIGHT));
   PetscCall(MatShift(A, m == &cg ? -5.5 : -7.5)); /* so that norms grow on their way down */
   PetscCall(FillSmooth(15, 13, b));
   PetscCall(ToTheBit(A, b, KSP_NORM_PRECONDITIONED));

@@ -506,6 +506,23 @@ static PetscErrorCode FlopsWithNullSpace(Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* With a Jacobi preconditioner that is not applied */
+static PetscErrorCode FlopsOfOneNumber(KSPType stock, KSPType fused, Mat A, Vec b, const char what[])
+{
+  Mat U;
+  Vec d;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &U));
+  PetscCall(VecDuplicate(b, &d));
+  PetscCall(VecSet(d, 9.7));
+  PetscCall(MatDiagonalSet(U, d, INSERT_VALUES));
+  PetscCall(Flops(stock, fused, U, b, 0.0, what));
+  PetscCall(VecDestroy(&d));
+  PetscCall(MatDestroy(&U));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A, N;
@@ -542,6 +559,8 @@ int main(int argc, char **argv)
   PetscCall(Flops(KSPBCGS, "tcbcgs", N, b, 2.0, "flops of tcbcgs single"));
   PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
   PetscCall(FlopsWithNullSpace(b));
+  PetscCall(FlopsOfOneNumber(KSPCG, "tccg", A, b, "flops of tccg with one number"));
+  PetscCall(FlopsOfOneNumber(KSPBCGS, "tcbcgs", N, b, "flops of tcbcgs with one number"));
   PetscCall(Options("tccg", A, b, x));
   PetscCall(Options("tcbcgs", N, b, x));
   PetscCall(ABFinish());

@@ -105,7 +105,7 @@ typedef struct {
   PetscInt    which;   /* .. this column of them */
 } KSPTCColumns;
 
-/* What is known of a PCJACOBI: the number that its diagonal is everywhere, or 0, and of which matrix */
+/* What is known of a PCJACOBI: the number that it multiplies with everywhere, or 0, and of which matrix */
 typedef struct {
   PetscObjectId    pc, id;
   PetscObjectState nonzerostate, state;
@@ -233,7 +233,7 @@ PETSC_INTERN PetscErrorCode KSPTCLegal(KSP, KSPTC, const char **);
 PETSC_INTERN PetscBool      KSPTCChecksResults(KSP);
 PETSC_INTERN PetscErrorCode KSPTCProjectionOf(KSP, KSPTCProjection *);
 PETSC_INTERN PetscErrorCode KSPTCIdentityPC(KSP, PetscBool *);
-PETSC_INTERN PetscErrorCode KSPTCIdentityKeep(KSP, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCIdentityKeep(KSP, KSPTC, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalMark(KSP, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalTake(KSP, Vec, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalKeep(KSP, KSPTCDiagonal *);
@@ -246,6 +246,7 @@ PETSC_INTERN PetscErrorCode KSPTCBlocksTake(KSP, Vec, KSPTCDiagonal *);
 
 /* ahead.cxx */
 PETSC_INTERN PetscErrorCode KSPTCWatched(KSP, const char **);
+PETSC_INTERN PetscErrorCode KSPTCPlainMatrix(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCReplayLegal(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);

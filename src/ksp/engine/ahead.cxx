@@ -35,6 +35,15 @@ static PetscErrorCode KSPTCNullSpaceCalls(Mat A, PetscBool *calls)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One of PETSc's whose products are no function of the user's, and whose state changes with its values? */
+PetscErrorCode KSPTCPlainMatrix(Mat A, PetscBool *plain)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, plain, "seqaijtc", "mpiaijtc", MATSEQAIJ, MATMPIAIJ, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, MATSEQBAIJ, MATMPIBAIJ, MATSEQSBAIJ, MATMPISBAIJ, MATSEQDENSE, MATMPIDENSE, MATSEQDENSECUDA,
+                                      MATMPIDENSECUDA, ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPTCPlainOperators(KSP ksp, PetscBool *matrix, PetscBool *pc)
 {
   Mat       A;
@@ -43,8 +52,7 @@ static PetscErrorCode KSPTCPlainOperators(KSP ksp, PetscBool *matrix, PetscBool 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, pc, PCNONE, PCJACOBI, PCPBJACOBI, PCVPBJACOBI, PCILU, PCICC, PCLU, PCCHOLESKY, PCSOR, ""));
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)A, matrix, "seqaijtc", "mpiaijtc", MATSEQAIJ, MATMPIAIJ, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, MATSEQBAIJ, MATMPIBAIJ, MATSEQSBAIJ, MATMPISBAIJ, MATSEQDENSE, MATMPIDENSE, MATSEQDENSECUDA,
-                                      MATMPIDENSECUDA, ""));
+  PetscCall(KSPTCPlainMatrix(A, matrix));
   PetscCall(KSPTCNullSpaceCalls(A, &calls));
   if (calls) *matrix = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -113,11 +113,11 @@ PetscErrorCode KSPTCIdentityPC(KSP ksp, PetscBool *identity)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Before an iteration: a monitor of the user's may have set a preconditioner */
-PetscErrorCode KSPTCIdentityKeep(KSP ksp, PetscBool *identity)
+/* Before an iteration: a monitor of the user's may have set a preconditioner, but where that is one number there is none */
+PetscErrorCode KSPTCIdentityKeep(KSP ksp, KSPTC tc, PetscBool *identity)
 {
   PetscFunctionBegin;
-  if (*identity) PetscCall(KSPTCIdentityPC(ksp, identity));
+  if (*identity && tc->number == 0.0) PetscCall(KSPTCIdentityPC(ksp, identity));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

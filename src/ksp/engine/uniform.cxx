@@ -8,13 +8,14 @@
 #include <petsc/private/pcimpl.h>
 #include <petsctc/private/kspengine.h>
 
-/* May it be one number? Then nothing of the user's may change it within the solve, and it must be that of the matrix as it is. Those of other types and absolute values depend on more than the matrix */
+/* May it be one number? Then nothing of the user's may change it within the solve, and it must be that of the matrix as it is, which shows when it has changed. Those of other types and absolute values depend on more than the matrix */
 static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)
 {
   KSPTCProjection projection = KSPTC_PROJECTION_NONE;
   const char     *watched;
   PCJacobiType    type;
-  PetscBool       abs;
+  PetscBool       abs, plain[2];
+  Mat             A, P;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, may));
@@ -24,7 +25,10 @@ static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)
   PetscCall(PCJacobiGetUseAbs(ksp->pc, &abs));
   PetscCall(KSPTCProjectionOf(ksp, &projection));
   PetscCall(KSPTCReplayLegal(ksp, &watched));
-  if (type != PC_JACOBI_DIAGONAL || abs || projection != KSPTC_PROJECTION_NONE || watched || ksp->pc->reusepreconditioner || !ksp->pc->setupcalled) *may = PETSC_FALSE;
+  PetscCall(PCGetOperators(ksp->pc, &A, &P));
+  PetscCall(KSPTCPlainMatrix(A, &plain[0]));
+  PetscCall(KSPTCPlainMatrix(P, &plain[1]));
+  if (type != PC_JACOBI_DIAGONAL || abs || !plain[0] || !plain[1] || projection != KSPTC_PROJECTION_NONE || watched || ksp->pc->reusepreconditioner || !ksp->pc->setupcalled) *may = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -41,19 +45,14 @@ static PetscErrorCode KSPTCOnlyNumber(Vec v, PetscReal *number)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* 0 where the diagonal is not the same everywhere, not positive, or so large or small that sums of products may leave the range of numbers where KSPCG's do not. A 1 may be there for a 0 of the matrix */
-static PetscErrorCode KSPTCUniformNumber(KSP ksp, Mat P, Vec work, PetscReal *number)
+/* 0 where the diagonal is not the same everywhere, not positive, or far from 1: sums lack factors of it that PETSc's have, and so leave the range of numbers with other norms of b */
+static PetscErrorCode KSPTCUniformNumber(KSP ksp, Vec work, PetscReal *number)
 {
   const PetscReal range = PetscDefined(USE_REAL_SINGLE) ? 1e2 : 1e6;
 
   PetscFunctionBegin;
   PetscCall(PCJacobiGetDiagonal(ksp->pc, work, NULL));
   PetscCall(KSPTCOnlyNumber(work, number));
-  if (*number == 1.0) {
-    PetscCall(MatGetDiagonal(P, work));
-    PetscCall(KSPTCOnlyNumber(work, number));
-    if (*number != 1.0) *number = 0.0;
-  }
   if (*number < (PetscReal)1.0 / range || *number > range) *number = 0.0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -62,7 +61,7 @@ static PetscErrorCode KSPTCUniformNumber(KSP ksp, Mat P, Vec work, PetscReal *nu
    Sets tc->number to what the preconditioner is, 0 if it is not one number. It is looked at when it is seen for the first time, and when the values of its matrix have changed unless it was no such number before. What is
    known is forgotten where a solve sees another type.
 
-   It is applied in any case, as KSPCG does: it takes its diagonal from the matrix when it is first applied, and one that is kept after the values have changed must have the old ones.
+   Unless it is known that it is none it is applied, though PETSc's may end before: it takes its diagonal from the matrix when it is first applied, and one that is kept after the values have changed must have the old ones.
 
    applied: it has been applied in this solve; work: a vector of the solve, which is overwritten
 */
@@ -90,7 +89,7 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
   if (alike && known->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
   if (!applied) PetscCall(KSP_PCApply(ksp, ksp->vec_rhs, work));
   if (!alike || known->state != now.state) {
-    PetscCall(KSPTCUniformNumber(ksp, P, work, &now.number));
+    PetscCall(KSPTCUniformNumber(ksp, work, &now.number));
     tc->uniform = now;
   }
   tc->number = tc->uniform.number;

@@ -15,14 +15,11 @@ const KSPTCResidentKernel TCBCGSResidentKernels[KSPTC_BACKENDS] = {
 PetscErrorCode TCBCGSResidentSetUp(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const Vec v[] = {ksp->work[BCGS_P], ksp->work[BCGS_R], ksp->work[BCGS_T]};
-  PetscBool identity;
   Mat       A;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  if (bcgs->number > 0.0) identity = PETSC_TRUE;
-  else PetscCall(KSPTCIdentityPC(ksp, &identity));
-  PetscCall(KSPTCResidentSetUp(ksp, bcgs, A, v, identity, ksp->pc_side == PC_RIGHT ? ksp->work[BCGS_T] : NULL, &bcgs->diagonal));
+  PetscCall(KSPTCResidentSetUp(ksp, bcgs, A, v, bcgs->identity, ksp->pc_side == PC_RIGHT ? ksp->work[BCGS_T] : NULL, &bcgs->diagonal));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

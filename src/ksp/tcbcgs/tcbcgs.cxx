@@ -168,7 +168,9 @@ static PetscErrorCode TCBCGSTakeNumber(KSP ksp, KSP_TCBCGS *bcgs)
   PetscCall(KSPTCUniformPC(ksp, bcgs, applied, ksp->work[BCGS_V]));
   if (bcgs->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
   bcgs->identity = PETSC_TRUE;
-  if (applied) PetscCall(VecCopy(ksp->work[BCGS_T], ksp->work[BCGS_R]));
+  if (!applied) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecCopy(ksp->work[BCGS_T], ksp->work[BCGS_R]));
+  PetscCall(VecFlag(ksp->work[BCGS_R], ksp->reason == KSP_DIVERGED_PC_FAILED));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -275,7 +277,7 @@ static PetscErrorCode TCBCGSSecond(KSP ksp, KSP_TCBCGS *bcgs)
 static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   PetscFunctionBegin;
-  if (bcgs->number == 0.0) PetscCall(KSPTCIdentityKeep(ksp, &bcgs->identity));
+  PetscCall(KSPTCIdentityKeep(ksp, bcgs, &bcgs->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
   if (i == 0 || !bcgs->single) PetscCall(TCBCGSDirection(ksp, bcgs));
   PetscCall(TCBCGSFirst(ksp, bcgs));
@@ -392,7 +394,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 +  -ksp_type tcbcgs               - selects this type
 .  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
-.  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and there is no preconditioner, add the dot products with a product while it is made (default)
+.  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and the preconditioner is none or one number, add the dot products with a product while it is made (default)
 .  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
 .  -ksp_tcbcgs_uniform_pc (true|false) - run without a preconditioner that is one number, as `PCJACOBI` on a uniform grid, which is then a factor of norms (default)
 .  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call

@@ -431,7 +431,7 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
   PetscBool       ends_with_z, carries;
 
   PetscFunctionBegin;
-  if (cg->number == 0.0) PetscCall(KSPTCIdentityKeep(ksp, &cg->identity));
+  PetscCall(KSPTCIdentityKeep(ksp, cg, &cg->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &cg->diagonal));
   ends_with_z = (PetscBool)(!cg->identity && TCCGEndsWithZ(ksp, cg, i + 1));
   if (!first && !TCCGEndsWithZ(ksp, cg, i)) { /* KSPCG does so before it counts the iteration, which tells after an error */
