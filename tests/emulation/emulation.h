@@ -354,3 +354,30 @@ std::common_type_t<A, B> max(A a, B b)
 {
   return std::max<std::common_type_t<A, B>>(a, b);
 }
+
+/* cuda_runtime.h has these for nvcc alone */
+template <class... Parameters>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute attribute, int value)
+{
+  return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}
+template <class... Parameters>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, void (*kernel)(Parameters...))
+{
+  return cudaFuncGetAttributes(attributes, (const void *)kernel);
+}
+template <class... Parameters>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void (*kernel)(Parameters...), int threads, size_t shared)
+{
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads, shared);
+}
+
+/* Addresses are what they are */
+inline size_t __cvta_generic_to_shared(const void *at)
+{
+  return (size_t)at;
+}
+inline size_t __cvta_generic_to_global(const void *at)
+{
+  return (size_t)at;
+}
