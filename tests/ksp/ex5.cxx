@@ -515,7 +515,7 @@ static PetscErrorCode FlopsOfOneNumber(KSPType stock, KSPType fused, Mat A, Vec 
   PetscFunctionBeginUser;
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &U));
   PetscCall(VecDuplicate(b, &d));
-  PetscCall(VecSet(d, 9.7));
+  PetscCall(VecSet(d, 5.7));
   PetscCall(MatDiagonalSet(U, d, INSERT_VALUES));
   PetscCall(Flops(stock, fused, U, b, 0.0, what));
   PetscCall(VecDestroy(&d));
