@@ -1,4 +1,5 @@
 /* CUDA device code on processors (emulation.h): blocks, fibers, and the functions of CUDA's runtime that the library and PETSc call */
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -513,8 +514,10 @@ cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int)
 {
   return cudaSuccess;
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int, size_t)
+/* Of an H200, with 64 registers to a thread */
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *, int threads, size_t shared)
 {
-  return *blocks = 1, cudaSuccess;
+  *blocks = std::min(1024 / threads, (int)(228 * 1024 / (shared + 1024)));
+  return cudaSuccess;
 }
 }
