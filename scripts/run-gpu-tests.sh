@@ -360,7 +360,7 @@ section_sanitizer() {
       has_tests "$program" "*CUDA*:$on_tensor:Build.*" && free_gpu_step "$tool ${program##*/}" 200 sanitized_unit_test $tool "$program"
     done
     free_gpu_step "$tool solve tccg, Tensor Core" 60 sanitized_solve $tool -ksp_type tccg -pc_type jacobi -ksp_tccg_uniform_pc false
-    free_gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -mat_aijtc_mma core
+    free_gpu_step "$tool solve tcbcgs, CUDA cores" 60 sanitized_solve $tool -ksp_type tcbcgs -pc_type jacobi -ksp_tcbcgs_uniform_pc false -mat_aijtc_mma core
   done
   wait_steps
 }

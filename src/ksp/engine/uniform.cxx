@@ -32,28 +32,21 @@ static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of a vector of one positive number that, 0 of another one. The least and the largest may overlook NaN */
-static PetscErrorCode KSPTCOnlyNumber(Vec v, PetscReal *number)
-{
-  PetscReal least, most, norm;
-
-  PetscFunctionBegin;
-  PetscCall(VecMin(v, NULL, &least));
-  PetscCall(VecMax(v, NULL, &most));
-  PetscCall(VecNorm(v, NORM_2, &norm));
-  *number = least == most && least > 0.0 && !PetscIsInfOrNanReal(norm) ? least : (PetscReal)0.0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* 0 where the diagonal is not the same everywhere, not positive, or far from 1: sums lack factors of it that PETSc's have, and so leave the range of numbers with other norms of b */
+/*
+   0 where the diagonal is not the same everywhere, not positive, or far from 1: sums lack factors of it that PETSc's have, and so leave the range of numbers with other norms of b. The least and the largest may overlook
+   NaN, which the norm does not
+*/
 static PetscErrorCode KSPTCUniformNumber(KSP ksp, Vec work, PetscReal *number)
 {
   const PetscReal range = PetscDefined(USE_REAL_SINGLE) ? 1e2 : 1e6;
+  PetscReal       least, most, norm;
 
   PetscFunctionBegin;
   PetscCall(PCJacobiGetDiagonal(ksp->pc, work, NULL));
-  PetscCall(KSPTCOnlyNumber(work, number));
-  if (*number < (PetscReal)1.0 / range || *number > range) *number = 0.0;
+  PetscCall(VecMin(work, NULL, &least));
+  PetscCall(VecMax(work, NULL, &most));
+  PetscCall(VecNorm(work, NORM_2, &norm));
+  *number = least == most && !PetscIsInfOrNanReal(norm) && least >= (PetscReal)1.0 / range && least <= range ? least : (PetscReal)0.0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

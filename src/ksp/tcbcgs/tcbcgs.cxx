@@ -145,14 +145,22 @@ static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of r, from the scalars. `failed`: leave at once, the reason is set */
+static PetscErrorCode TCBCGSNorm(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  bcgs->dp = KSPTCNormFactor(ksp, bcgs) * PetscSqrtReal(bcgs->s.rr);
+  PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The norm of the first residual, from the scalars, for the history and the monitors. `failed`: leave at once, the reason is set */
 PetscErrorCode TCBCGSFirstNorm(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
 {
   PetscFunctionBegin;
   bcgs->dp = 0.0;
   if (ksp->normtype != KSP_NORM_NONE) {
-    bcgs->dp = KSPTCNormFactor(ksp, bcgs) * PetscSqrtReal(bcgs->s.rr);
-    PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
+    PetscCall(TCBCGSNorm(ksp, bcgs, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(TCBCGSLog(ksp, 0, bcgs->dp, bcgs->dp));
@@ -313,8 +321,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (ksp->normtype != KSP_NORM_NONE && ksp->chknorm < i + 2) {
-    bcgs->dp = KSPTCNormFactor(ksp, bcgs) * PetscSqrtReal(bcgs->s.rr);
-    PetscCall(KSPTCCheckNorm(ksp, bcgs->dp, failed));
+    PetscCall(TCBCGSNorm(ksp, bcgs, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(TCBCGSLog(ksp, i + 1, bcgs->dp, bcgs->dp));
