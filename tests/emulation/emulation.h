@@ -163,10 +163,14 @@ inline unsigned atomicIncrement(unsigned *at, unsigned most)
 }
 
 /* A barrier of bulk copies, one at a time: the number of phases that are over */
+inline void arrive(uint64_t *barrier)
+{
+  __atomic_fetch_add(barrier, 1, __ATOMIC_SEQ_CST);
+}
 inline void copyBulk(void *to, const void *from, unsigned bytes, uint64_t *barrier)
 {
   std::memcpy(to, from, bytes);
-  __atomic_fetch_add(barrier, 1, __ATOMIC_SEQ_CST);
+  arrive(barrier);
 }
 inline bool isOver(const uint64_t *barrier, unsigned parity)
 {

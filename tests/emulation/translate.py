@@ -21,6 +21,7 @@ PTX = (
     ("atom.release.gpu.global.inc", "before = emulation::atomicIncrement(arrived, members - 1)"),
     ("mbarrier.init", "*barrier = 0"),
     ("mbarrier.try_wait.parity", "over = emulation::isOver(barrier, parity)"),
+    ("mbarrier.arrive.release", "emulation::arrive(barrier)"),
     ("mbarrier.arrive.expect_tx", "emulation::copyBulk(to, from, bytes, barrier)"),
 )
 

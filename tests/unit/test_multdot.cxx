@@ -19,6 +19,17 @@ struct Result {
   Vector z, sums;
 };
 
+/* x, z and the sums of a product that makes x of two vectors */
+struct MadeVector {
+  Vector x, z, sums;
+};
+
+/* The numbers that it is made with */
+struct Factors {
+  PetscReal over = 0.75, under = -1.7, shift = 0.0, stop = 0.0;
+  bool      minus = false;
+};
+
 class ProductAndDots : public OwnedLayout {
 public:
   ProductAndDots(Backend backend, const Csr &A, const AIJTCParams &params, bool common = false) : OwnedLayout(backend == Backend::Host ? Made::OnHost : Made::OnDevice, A, params), tensor_((PetscBool)(backend == Backend::Tensor))
@@ -49,6 +60,38 @@ public:
     if (layout.cuda) { EXPECT_EQ(AIJTCLayoutMultDot_CUDA(&layout, tensor_, dx, same ? dx : dw, pu, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
 #endif
     return {dz.Values(), sums.Values()};
+  }
+
+  bool MakesItsVector()
+  {
+    PetscBool has = PETSC_FALSE;
+
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutHasWAXPY_Host(&layout, &has), PETSC_SUCCESS); }
+#if PETSCTC_HAVE_CUDA
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutHasWAXPY_CUDA(&layout, &has), PETSC_SUCCESS); }
+#endif
+    return has;
+  }
+
+  /* x, z and sums start as NaN; u empty: two sums. apart: arrays begin so many numbers behind a place for bulk copies */
+  MadeVector MakeAndMultDot(const Vector &base, const Vector &along, const Factors &f, const Vector &u = {}, PetscInt apart = 0)
+  {
+    const auto               shifted = [apart](Vector v) { return v.insert(v.begin(), apart, NAN), v; };
+    Array<PetscScalar>       numbers(layout.cuda, {f.over, f.under, f.shift, f.stop}), dbase(layout.cuda, shifted(base)), dalong(layout.cuda, shifted(along)), dx(layout.cuda, shifted(Vector(layout.n, NAN)));
+    Array<PetscScalar>       du(layout.cuda, u.empty() ? Vector(1, NAN) : u), dz(layout.cuda, Vector(layout.m, NAN)), sums(layout.cuda, Vector(u.empty() ? 2 : 4, NAN));
+    const PetscScalar *const pu = u.empty() ? nullptr : (PetscScalar *)du;
+    PetscScalar *const       at = numbers;
+    const AIJTCWAXPY         of = {(PetscScalar *)dbase + apart, (PetscScalar *)dalong + apart, at, at + 1, f.shift == 0.0 ? nullptr : at + 2, at + 3, (PetscBool)f.minus};
+    PetscScalar *const       px = (PetscScalar *)dx + apart;
+
+    if (!layout.cuda) { EXPECT_EQ(AIJTCLayoutWAXPYMultDot_Host(&layout, tensor_, &of, px, pu, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
+#if PETSCTC_HAVE_CUDA
+    if (layout.cuda) { EXPECT_EQ(AIJTCLayoutWAXPYMultDot_CUDA(&layout, tensor_, &of, px, pu, dz, sums, &work_, nullptr), PETSC_SUCCESS); }
+#endif
+    Vector x = dx.Values();
+
+    x.erase(x.begin(), x.begin() + apart);
+    return {x, dz.Values(), sums.Values()};
   }
 
   /* CUDA: blocks that take rows */
@@ -228,6 +271,70 @@ TEST_P(MultDot, PlanesSwept)
     if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), 220u); }
     ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 10));
   }
+}
+
+/* x as one multiply-add an element makes it (on the host as its compiler does), the product and the sums of a product without that */
+void ExpectMade(ProductAndDots &product, const Factors &f, const Vector &u, PetscInt apart = 0)
+{
+  const PetscInt   n    = product.layout.n;
+  const Vector     base = RandomVector(n, 11), along = RandomVector(n, 12);
+  const MadeVector made  = product.MakeAndMultDot(base, along, f, u, apart);
+  const double     alpha = f.minus ? -(f.over / f.under) : f.over / f.under;
+
+  for (PetscInt i = 0; i < n; i++) {
+    const double x = std::fma(alpha, along[i], base[i] - f.shift), bound = product.layout.cuda ? 0.0 : 2.0 * PETSC_MACHINE_EPSILON * (std::fabs(alpha * along[i]) + std::fabs(x));
+
+    ASSERT_LE(std::fabs(made.x[i] - x), bound) << "element " << i; /* false for NaN */
+  }
+  ASSERT_NO_FATAL_FAILURE(ExpectSameBits(product.Mult(made.x), made.z));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameBits(product.MultDot(made.x, made.x, true, u).sums, made.sums));
+}
+
+/* Slices that are swept and others; two sums and four; a last element without the other of its pair; arrays that no bulk copy takes */
+TEST_P(MultDot, MakesItsVector)
+{
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+  Factors           shifted;
+
+  shifted.shift = 0.3;
+  shifted.minus = true;
+  for (const auto &[m, line] : {
+         std::pair<PetscInt, PetscInt>{2200101, 128},
+          {2200102, 288},
+          {1040101, 128}
+  }) {
+    ProductAndDots product(GetParam(), SweptPlanes(m, m, line), params, true);
+
+    ASSERT_TRUE(product.MakesItsVector());
+    ASSERT_NO_FATAL_FAILURE(ExpectMade(product, {}, {}));
+    ASSERT_NO_FATAL_FAILURE(ExpectMade(product, shifted, RandomVector(m, 13)));
+    ASSERT_NO_FATAL_FAILURE(ExpectMade(product, shifted, {}, 1));
+  }
+}
+
+/* What has stopped leaves all as it is */
+TEST_P(MultDot, MakesNothingOnceStopped)
+{
+  ProductAndDots product(GetParam(), SweptPlanes(1040101, 1040101, 128), {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, true);
+  const Vector   v(product.layout.n, 1.0);
+  Factors        stopped;
+
+  stopped.stop          = 1.0;
+  const MadeVector made = product.MakeAndMultDot(v, v, stopped);
+  for (const Vector *of : {&made.x, &made.z, &made.sums}) {
+    for (PetscScalar a : *of) ASSERT_TRUE(std::isnan(a));
+  }
+}
+
+/* Matrices that are not square, and on a device all whose planes are not swept, or too long a line for windows of two vectors */
+TEST_P(MultDot, MakesNoVector)
+{
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+  ProductAndDots    wide(GetParam(), SweptPlanes(2200101, 2190002, 288), params, true), lines(GetParam(), SweptPlanes(2200101, 2200101, 640), params, true), runs(GetParam(), SweptPlanes(2200101, 2200101, 288), params);
+
+  EXPECT_FALSE(wide.MakesItsVector());
+  EXPECT_EQ(lines.MakesItsVector(), GetParam() == Backend::Host);
+  EXPECT_EQ(runs.MakesItsVector(), GetParam() == Backend::Host);
 }
 
 /* The least grids that are swept: 52 planes, 10 blocks side by side with 2 planes each; one of 34 would be as much in vain as not */

@@ -54,6 +54,10 @@ typedef struct { /* PETSC_DECIDE: chosen when the layout is built */
   PetscReal            check_rtol;
 } MatAIJTCSettings;
 
+enum {
+  AIJTC_MAT_DOTS = 4 /* of a product */
+};
+
 typedef struct {
   MatAIJTCSettings settings;
   char            *held;    /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
@@ -66,9 +70,10 @@ typedef struct {
   PetscInt         builds, refreshes;
   PetscInt         released; /* builds + refreshes when MatAIJTCReleaseCSR() last did its work */
 
-  AIJTCDotWork dots;        /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
-  PetscScalar *dot;         /* [4] in device memory, allocated last: NULL unless dots is complete */
-  PetscScalar  host_dot[4]; /* the sums of the host */
+  AIJTCDotWork dots;                         /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
+  PetscScalar *dot;                          /* [2 AIJTC_MAT_DOTS] in device memory, allocated last: NULL unless dots is complete */
+  PetscScalar  host_dot[2 * AIJTC_MAT_DOTS]; /* the sums of the host */
+  PetscBool    turn;                         /* which half of them the last product has */
 } Mat_AIJTC;
 
 /* parent.cxx */
@@ -125,7 +130,11 @@ PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, Petsc
 /* multdot.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatAIJTCMultIsPlain(Mat, Vec, Vec, Vec, PetscBool *);
-PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, Vec, Vec, Vec, Vec, const PetscScalar **);
+typedef struct { /* a vector that a product makes of two others. scalars has no vectors */
+  Vec        base, along;
+  AIJTCWAXPY scalars;
+} MatAIJTCWAXPY;
+PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, const MatAIJTCWAXPY *, Vec, Vec, Vec, Vec, const PetscScalar **);
 
 /* csr.cxx */
 typedef PetscErrorCode (*MatAIJTCUseCSR)(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx);

@@ -280,3 +280,19 @@ PETSC_INTERN PetscErrorCode AIJTCDotWorkDestroy_CUDA(AIJTCDotWork *work);
    the sums depend on nothing but layout and numbers. */
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar w[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
+
+/* A vector made of two others: base - shift + alpha along, alpha = over / under, or minus that. base and along have the rows of the matrix */
+typedef struct {
+  const PetscScalar *base, *along;
+  const PetscReal   *over, *under, *shift; /* in the memory of the vectors; shift NULL: 0 */
+  const PetscReal   *stop;                 /* the same: unless it is 0 nothing is done, and nothing is written */
+  PetscBool          minus;
+} AIJTCWAXPY;
+
+/* Has the layout a product that makes its vector in its pass? Of a square matrix. On the host it is one with a pass more */
+PETSC_INTERN PetscErrorCode AIJTCLayoutHasWAXPY_Host(const AIJTCLayout *layout, PetscBool *has);
+PETSC_INTERN PetscErrorCode AIJTCLayoutHasWAXPY_CUDA(const AIJTCLayout *layout, PetscBool *has);
+
+/* x <- base - shift + alpha along, and then AIJTCLayoutMultDot() with w = x. Neither x nor z may be base or along. The bits of x are those of fma(alpha, along[i], base[i] - shift) on a device, but for those of the host's compiler */
+PETSC_INTERN PetscErrorCode AIJTCLayoutWAXPYMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const AIJTCWAXPY *of, PetscScalar x[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCLayoutWAXPYMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const AIJTCWAXPY *of, PetscScalar x[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);

@@ -34,9 +34,9 @@ struct RowSums {
   }
 };
 
-/* Adds to sums[] the rows of slice s. x is read as memory that a kernel may write */
-template <int R>
-__device__ __forceinline__ void AddRows(const LayoutView &A, const SliceView &s, int lane, const PetscScalar *x, RowSums<R> &sums)
+/* Adds to sums[] the rows of slice s. x: a pointer, or what has x[column]; read as memory that a kernel may write */
+template <int R, class X>
+__device__ __forceinline__ void AddRows(const LayoutView &A, const SliceView &s, int lane, const X &x, RowSums<R> &sums)
 {
   const auto add   = [&](int r, bool on, PetscScalar a, PetscScalar b) { sums(r, on, a, b); };
   const bool rid   = s.form & AIJTC_FORM_RID;

@@ -148,10 +148,10 @@ enum Placing {
 
 /*
    Slots t .. t+U-1 of a slice. add(r, on, a, b) is called in ascending (u, r): value a and gathered b of this lane's entry, on: it has one (a and b are 0 if not).
-   PART: some of the slots may not exist.
+   PART: some of the slots may not exist. x: a pointer, or what has x[column].
 */
-template <int R, int U, int BYTES, class Values, Placing PLACING, bool PART, int STEP, class Add>
-__device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, const Refs<R, STEP> &refs, const PetscScalar *x, Add add)
+template <int R, int U, int BYTES, class Values, Placing PLACING, bool PART, int STEP, class X, class Add>
+__device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, const Refs<R, STEP> &refs, const X &x, Add add)
 {
   constexpr bool       FULL = PLACING == PLACING_FULL;
   const unsigned       mine = 1u << lane, below = mine - 1;
@@ -213,8 +213,8 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
   }
 }
 
-template <int R, int U, int BYTES, class Values, Placing PLACING, int STEP, class Add>
-__device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Refs<R, STEP> &refs, const PetscScalar *x, Add add)
+template <int R, int U, int BYTES, class Values, Placing PLACING, int STEP, class X, class Add>
+__device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Add add)
 {
   int t = 0;
 
@@ -222,8 +222,8 @@ __device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Ref
   if (t < s.slots) ForBatch<R, U, BYTES, Values, PLACING, true, STEP>(s, t, lane, refs, x, add);
 }
 
-template <int R, int U, int BYTES, Placing PLACING, int STEP, class Add>
-__device__ __forceinline__ void ForSlotsOfValues(const SliceView &s, int lane, const Refs<R, STEP> &refs, const PetscScalar *x, Add add)
+template <int R, int U, int BYTES, Placing PLACING, int STEP, class X, class Add>
+__device__ __forceinline__ void ForSlotsOfValues(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Add add)
 {
   const uint32_t values = s.form >> AIJTC_FORM_VALUE & 3;
 
@@ -233,8 +233,8 @@ __device__ __forceinline__ void ForSlotsOfValues(const SliceView &s, int lane, c
   else ForSlots<R, U, BYTES, DictValues, PLACING, STEP>(s, lane, refs, x, add);
 }
 
-template <int R, int U, Placing PLACING, class Add>
-__device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, const Refs<R, 0> &refs, const PetscScalar *x, Add add)
+template <int R, int U, Placing PLACING, class X, class Add>
+__device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Add add)
 {
   switch (s.form >> AIJTC_FORM_DELTA & 3) {
   case 0:
@@ -252,8 +252,8 @@ __device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, c
 }
 
 /* All slots of a slice of any form: add(r, on, a, b), slots ascending */
-template <int R, int U, class Add>
-__device__ __forceinline__ void ForSlotsOfAnyForm(const SliceView &s, int lane, const Refs<R, 0> &refs, const PetscScalar *x, Add add)
+template <int R, int U, class X, class Add>
+__device__ __forceinline__ void ForSlotsOfAnyForm(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Add add)
 {
   if (s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD)) ForSlotsOfDeltas<R, U, PLACING_SPREAD>(s, lane, refs, x, add);
   else ForSlotsOfDeltas<R, U, PLACING_PACKED>(s, lane, refs, x, add);

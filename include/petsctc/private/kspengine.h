@@ -6,6 +6,7 @@
 
 #include <petsc/private/kspimpl.h>
 #include <petsctc.h>
+#include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/kspcolumns.h>
 #include <petsctc/private/kspsteps.h>
 #include <petsctc/private/ksptcstreamed.h>
@@ -71,11 +72,12 @@ typedef struct {
   KSPTCResidentWork          work;                               /* nothing unless the device can */
 } KSPTCResident;
 
+/* Of an option that may be left open */
 typedef enum {
-  KSPTC_MATSOLVE_FALSE,
-  KSPTC_MATSOLVE_TRUE,
-  KSPTC_MATSOLVE_DECIDE
-} KSPTCMatSolveChoice;
+  KSPTC_CHOICE_FALSE,
+  KSPTC_CHOICE_TRUE,
+  KSPTC_CHOICE_DECIDE
+} KSPTCChoice;
 
 /* The host's part of a column: what the first norm has set for the test, and where it ends */
 typedef struct {
@@ -88,10 +90,10 @@ typedef struct {
 /* Solves with several right-hand sides, of methods that have such (kspcolumnsmethod.h) */
 typedef struct {
   PetscErrorCode (*solve)(KSP, Mat, Mat); /* of the method, NULL: it has none */
-  PetscReal           least;              /* of the method: bytes of a layout a row from which on blocks pay without preconditioner */
-  KSPTCMatSolveChoice choice;             /* option */
-  PetscInt            nblocks, nones;     /* KSPMatSolve() in blocks, column by column */
-  const char         *last_why;           /* why the last one that was column by column was */
+  PetscReal   least;                      /* of the method: bytes of a layout a row from which on blocks pay without preconditioner */
+  KSPTCChoice choice;                     /* option */
+  PetscInt    nblocks, nones;             /* KSPMatSolve() in blocks, column by column */
+  const char *last_why;                   /* why the last one that was column by column was */
   struct {                                /* of the KSPMatSolve() under way: the first column that ended after too many iterations where that may be an error */
     PetscBool any;
     PetscInt  its;
@@ -132,6 +134,7 @@ struct _n_KSPTC {
   PetscBool    fused;   /* option: fuse where legal */
   PetscBool    tensor;  /* option: reductions fold on the Tensor Core */
   PetscBool    sums;    /* option: dot products with a product of the matrix in its pass, where it can */
+  KSPTCChoice  makes;   /* option: and with them the vector that it multiplies */
   PetscBool    factors; /* option: take a preconditioner that is one number for a factor of norms */
   KSPTCVariant variant; /* option */
   PetscInt     ahead;   /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
@@ -139,6 +142,7 @@ struct _n_KSPTC {
   PetscBool    last_fused;
   PetscBool    last_pc_in_steps;       /* of the last fused solve */
   PetscBool    last_sums;              /* the same: did a product bring its dot products? */
+  PetscBool    last_made;              /* the same: and make its vector? */
   PetscBool    last_single;            /* the same: had it fewer reductions? */
   PetscInt     last_directions;        /* the same: its solution followed so many iterations together, if more than one */
   const char  *last_why;               /* why the last solve that was not fused was not */
@@ -226,6 +230,7 @@ static inline PetscLogDouble KSPTCDiagonalFlops(const KSPTCDiagonal *D)
 PETSC_INTERN PetscErrorCode KSPTCAttach(KSP, KSPType, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCGet(KSP, KSPTC *);
 PETSC_INTERN PetscErrorCode KSPTCTakeSolve(KSP, KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCChoiceFromOptions(KSPTC, const char[], const char[], KSPTCChoice *, PetscBool *, PetscOptionItems);
 PETSC_INTERN PetscErrorCode KSPTCCountFused(KSPTC);
 
 /* legal.cxx */
@@ -281,6 +286,7 @@ PETSC_INTERN PetscErrorCode KSPTCStepBegin(KSPTC, PetscInt, PetscInt, const Vec[
 PETSC_INTERN PetscErrorCode KSPTCStepEnd(KSPTC, PetscInt, PetscInt, const Vec[], PetscScalar *[], PetscLogDouble);
 PETSC_INTERN PetscErrorCode KSPTCUsesTensor(KSPTC, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCMultSums(KSP, KSPTC, Mat, Vec, Vec, Vec, Vec, const PetscScalar **);
+PETSC_INTERN PetscErrorCode KSPTCWAXPYMultSums(KSP, KSPTC, Mat, const MatAIJTCWAXPY *, Vec, Vec, Vec, const PetscScalar **);
 
 /* KSPCheckDot() and KSPCheckNorm() return from the function that uses them: `failed` says whether they did. The reason is set then, and the caller must return too */
 static inline PetscErrorCode KSPTCCheckDot(KSP ksp, PetscReal dot, PetscBool *failed)

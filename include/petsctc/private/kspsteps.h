@@ -89,6 +89,7 @@ typedef struct {
   TCCGScalars       *record;
   const PetscScalar *sums;     /* p.w, or z.s, of the product that the coming update, or advance, follows, in the memory of the vectors: then that begins with what curvature, or slope, does. NULL: that has run. Set by the caller, at any time */
   PetscBool          first;    /* for that, as curvature's */
+  PetscBool          made;     /* with sums: the product has made p too, so that the coming update begins with what direction does to the scalars, not first and x NULL there. Set by the caller, at any time */
   PetscBool          constant; /* update_scaled: the preconditioner ends with the projection against a constant null space. Set by the caller, at any time */
 } TCCGWork;
 
@@ -108,7 +109,7 @@ typedef struct {
   PetscErrorCode (*direction)(PetscInt n, PetscBool first, const PetscScalar z[], PetscInt many, const PetscScalar *const old[], PetscScalar p[], PetscScalar x[], TCCGWork *work, PetscTCStream stream);
   /* dpiold <- dpi; dpi <- p.w; stop <- DPI_NAN, or DPI_SIGN if dpi == 0 or (not first) sign(dpi) sign(dpiold) < 0; else a <- beta/dpi */
   PetscErrorCode (*curvature)(PetscInt n, PetscBool first, const PetscScalar p[], const PetscScalar w[], TCCGWork *work, PetscTCStream stream);
-  /* (What curvature does if work->sums is set.) x <- x + a p, or past[late] <- a, late <- late + 1 where x is NULL; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
+  /* (What direction does to the scalars if work->made is, and what curvature does if work->sums is set.) x <- x + a p, or past[late] <- a, late <- late + 1 where x is NULL; r <- r - a w; rr <- r.r; identity: z is r, so also betaold <- beta, beta <- rr, zz <- rr */
   PetscErrorCode (*update)(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream);
   /* The two of an iteration with a diagonal preconditioner: (curvature and x likewise) x <- x + a p; r <- r - a w; z <- d r; rr <- r.r; then as project. z may be w.
      work->constant: z <- d r - mean; shift <- the mean of that, and mean <- mean + shift, which is then the mean of d r; beta and zz are those of z - shift. From one iteration to the next the mean hardly changes where it is large,
@@ -160,6 +161,7 @@ typedef struct {
   PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
   TCBCGSScalars     *record;
   const PetscScalar *sums;     /* of the product that the coming half (v.rp), update (s.t, t.t) or advance (s.t, t.t, rp.t, rp.s) follows, in the memory of the vectors, for breakdown or stabilize as its part. NULL: that has run. Set by the caller */
+  const PetscScalar *made;     /* v.rp, where the product of which sums is has made s, so that the coming update or advance begins with what half does to the scalars, or NULL. Set by the caller, at any time */
   PetscBool          constant; /* the steps with a diagonal preconditioner or with blocks: that ends with the projection against a constant null space. Set by the caller, at any time */
 } TCBCGSWork;
 
@@ -185,7 +187,7 @@ typedef struct {
   /* The same with blocks: v <- D u, t <- D u. v and t are not u */
   PetscErrorCode (*breakdown_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar rp[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*stabilize_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
-  /* (What stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; rhonext <- r.rp */
+  /* (What half does to the scalars if work->made is, and what stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
   /* In place of update and the next direction, with rhonext of stabilize: (what that does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; beta <- that of the next direction; p <- r - omega beta (v - vmean) + beta p; advanced <- 1: the
      other scalars of the direction come with the next breakdown */

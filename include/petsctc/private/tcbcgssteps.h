@@ -224,6 +224,20 @@ PETSCTC_HOST_DEVICE void TCBCGSEndStabilize(TCBCGSScalars &s, const PetscScalar 
   }
 }
 
+/* What an update or an advance begins with: half's part (v.rp) if the product made s, and stabilize's unless that has run */
+struct TCBCGSProductSums {
+  const PetscScalar *made, *sums;
+
+  static TCBCGSProductSums of(const TCBCGSWork *work) { return {work->sums ? work->made : NULL, work->sums}; }
+
+  template <bool single>
+  PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
+  {
+    if (made) TCBCGSEndBreakdown(s, made[0]);
+    if (sums && s.stop == 0.0) TCBCGSEndStabilize<single>(s, sums);
+  }
+};
+
 /* The sums of a stabilize, and where in them, with a projection, those of t, s and (single) rp begin. Then t is less tmean, where begin() has put its first element */
 template <bool single>
 constexpr int TCBCGS_STABILIZE_DOTS = single ? 4 : 2;
@@ -330,14 +344,11 @@ PETSCTC_HOST_DEVICE void TCBCGSEndIteration(TCBCGSScalars &s, PetscScalar rr, co
 struct TCBCGSUpdate : PetscTCStep<TCBCGSScalars, 5, 2, 2> {
   static constexpr bool descends = true;
 
-  PetscTCTest        test;
-  TCBCGSScalars     *record;
-  const PetscScalar *product; /* s.t and t.t of the product before, or NULL: stabilize has run */
+  PetscTCTest       test;
+  TCBCGSScalars    *record;
+  TCBCGSProductSums product; /* s.t and t.t */
 
-  PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
-  {
-    if (product) TCBCGSEndStabilize<false>(s, product);
-  }
+  PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const { product.begin<false>(s); }
 
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCBCGSScalars &c, const T in[], T out[], T sum[]) const
@@ -359,13 +370,13 @@ struct TCBCGSUpdate : PetscTCStep<TCBCGSScalars, 5, 2, 2> {
 struct TCBCGSAdvance : PetscTCStep<TCBCGSScalars, 5, 3, 1> {
   static constexpr bool descends = true;
 
-  PetscTCTest        test;
-  TCBCGSScalars     *record;
-  const PetscScalar *product; /* s.t, t.t, rp.t, rp.s of the product before, or NULL: stabilize has run */
+  PetscTCTest       test;
+  TCBCGSScalars    *record;
+  TCBCGSProductSums product; /* s.t, t.t, rp.t, rp.s */
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if (product) TCBCGSEndStabilize<true>(s, product);
+    product.begin<true>(s);
     TCBCGSScalars next = s;
 
     TCBCGSBeginIteration(next);
@@ -450,7 +461,7 @@ struct TCBCGSStepsOn {
     return run(n,
                TCBCGSUpdate{
                  {{p, s, t, rp, x}, {x, r}},
-                 work->test, work->record, work->sums
+                 work->test, work->record, TCBCGSProductSums::of(work)
     },
                work, stream);
   }
@@ -524,7 +535,7 @@ struct TCBCGSStepsOn {
     return run(n,
                TCBCGSAdvance{
                  {{s, t, v, x, p}, {x, r, p}},
-                 work->test, work->record, work->sums
+                 work->test, work->record, TCBCGSProductSums::of(work)
     },
                work, stream);
   }

@@ -136,14 +136,17 @@ PETSCTC_HOST_DEVICE void TCCGEndCurvature(TCCGScalars &s, PetscScalar dpi, bool 
   else s.a = s.beta / s.dpi;
 }
 
-/* p.w of the product before an update, or NULL: curvature has run */
+/* p.w of the product before an update, or NULL: curvature has run. made: direction has not, p is of the product */
 struct TCCGProductSums {
   const PetscScalar *sums;
-  bool               first;
+  bool               first, made;
+
+  static TCCGProductSums of(const TCCGWork *work) { return {work->sums, work->first == PETSC_TRUE, work->sums && work->made}; }
 
   PETSCTC_HOST_DEVICE void begin(TCCGScalars &s) const
   {
-    if (sums) TCCGEndCurvature(s, sums[0], first);
+    if (made) TCCGDirection<false, 0>{}.begin(s);
+    if (sums && s.stop == 0.0) TCCGEndCurvature(s, sums[0], first);
   }
 };
 
@@ -456,7 +459,7 @@ struct TCCGStepsOn {
   }
   static PetscErrorCode update(PetscInt n, PetscBool identity, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], TCCGWork *work, PetscTCStream stream)
   {
-    const TCCGProductSums product = {work->sums, work->first == PETSC_TRUE};
+    const TCCGProductSums product = TCCGProductSums::of(work);
 
     return x ? run(n,
                    TCCGUpdate<false>{
@@ -469,7 +472,7 @@ struct TCCGStepsOn {
   template <bool constant>
   static PetscErrorCode update_scaled_with(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
   {
-    const TCCGProductSums product = {work->sums, work->first == PETSC_TRUE};
+    const TCCGProductSums product = TCCGProductSums::of(work);
     const PetscReal       rows    = (PetscReal)n;
 
     return x ? run(n,
@@ -487,7 +490,7 @@ struct TCCGStepsOn {
   template <bool constant>
   static PetscErrorCode update_blocks_with(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
   {
-    const TCCGProductSums product = {work->sums, work->first == PETSC_TRUE};
+    const TCCGProductSums product = TCCGProductSums::of(work);
     const PetscReal       rows    = (PetscReal)n;
 
     return x ? run(n,

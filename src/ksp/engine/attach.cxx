@@ -45,6 +45,7 @@ PetscErrorCode KSPTCCountFused(KSPTC tc)
   tc->last_pc_in_steps       = PETSC_FALSE;
   tc->number                 = 0.0;
   tc->last_sums              = PETSC_FALSE;
+  tc->last_made              = PETSC_FALSE;
   tc->last_single            = PETSC_FALSE;
   tc->last_directions        = 1;
   tc->last_call              = 0;
@@ -137,6 +138,7 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
   if (tc->number > 0.0) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is one number, a factor of norms\n"));
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
+  if (tc->last_made) PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors that are multiplied are made in that pass\n"));
   if (tc->last_single) PetscCall(PetscViewerASCIIPrintf(viewer, "  recurrences with a reduction less\n"));
   if (tc->last_why_not_pipelined) PetscCall(PetscViewerASCIIPrintf(viewer, "  not pipelined (last: %s)\n", tc->last_why_not_pipelined));
   if (tc->last_call) {
@@ -162,6 +164,26 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   if (!isascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCViewSolves(tc, viewer));
   PetscCall(KSPTCColumnsView(tc, viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -ksp_TYPE_NAME (true|false|decide). set: it is there */
+PetscErrorCode KSPTCChoiceFromOptions(KSPTC tc, const char option[], const char text[], KSPTCChoice *choice, PetscBool *set, PetscOptionItems PetscOptionsObject)
+{
+  static const char *const choices[] = {"false", "true", "decide"}; /* as KSPTCChoice */
+  char                     name[64], value[16];
+  PetscBool                decide, on;
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_%s", tc->name, option));
+  PetscCall(PetscOptionsString(name, text, tc->page, choices[*choice], value, sizeof(value), set));
+  if (!*set) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscStrcasecmp(value, choices[KSPTC_CHOICE_DECIDE], &decide));
+  if (decide) *choice = KSPTC_CHOICE_DECIDE;
+  else {
+    PetscCall(PetscOptionsStringToBool(value, &on));
+    *choice = on ? KSPTC_CHOICE_TRUE : KSPTC_CHOICE_FALSE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -191,6 +213,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   KSPTC                    tc;
   char                     name[64];
   PetscInt                 unit;
+  PetscBool                set;
 
   PetscFunctionBegin;
   PetscCall(KSPTCGet(ksp, &tc));
@@ -204,6 +227,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   tc->tensor = unit == 0 ? PETSC_TRUE : PETSC_FALSE; /* from the next solve on */
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_product_sums", tc->name));
   PetscCall(PetscOptionsBool(name, "Take dot products with a product of the matrix in its pass, where it is a MATAIJTC", tc->page, tc->sums, &tc->sums, NULL));
+  PetscCall(KSPTCChoiceFromOptions(tc, "product_vector", "And make the vector that is multiplied in that pass, where it can: true, false, or decide", &tc->makes, &set, PetscOptionsObject));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
   PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them: 0 to 16, or decide", tc->page, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_uniform_pc", tc->name));
@@ -247,6 +271,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
 
   tc->fused                = PETSC_TRUE;
   tc->sums                 = PETSC_TRUE;
+  tc->makes                = KSPTC_CHOICE_DECIDE;
   tc->ahead                = PETSC_DECIDE;
   tc->tensor               = PETSC_TRUE;
   tc->factors              = PETSC_TRUE;

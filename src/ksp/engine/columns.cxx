@@ -237,7 +237,7 @@ PetscErrorCode KSPTCColumnsLegal(KSP ksp, KSPTC tc, Mat X, const char **why)
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   PetscCall(KSPTCColumnsMatrixLegal(ksp, tc, A, X, why));
-  if (!*why && tc->columns.choice == KSPTC_MATSOLVE_DECIDE) PetscCall(KSPTCColumnsPay(ksp, tc, A, X->cmap->n, why));
+  if (!*why && tc->columns.choice == KSPTC_CHOICE_DECIDE) PetscCall(KSPTCColumnsPay(ksp, tc, A, X->cmap->n, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -250,35 +250,25 @@ PetscErrorCode KSPTCColumnsSetOp(KSP ksp, KSPTC tc)
   PetscBool           device  = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if (columns->choice == KSPTC_MATSOLVE_DECIDE && ksp->nwork) PetscCall(PetscObjectTypeCompare((PetscObject)ksp->work[0], VECSEQCUDA, &device));
-  ksp->ops->matsolve = columns->choice == KSPTC_MATSOLVE_TRUE || device ? columns->solve : NULL;
+  if (columns->choice == KSPTC_CHOICE_DECIDE && ksp->nwork) PetscCall(PetscObjectTypeCompare((PetscObject)ksp->work[0], VECSEQCUDA, &device));
+  ksp->ops->matsolve = columns->choice == KSPTC_CHOICE_TRUE || device ? columns->solve : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode KSPTCColumnsSetFromOptions(KSP ksp, KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
-  static const char *const choices[] = {"false", "true", "decide"}; /* as KSPTCMatSolveChoice */
-  char                     name[64], value[16];
-  PetscBool                set, decide, on;
+  PetscBool set;
 
   PetscFunctionBegin;
-  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_matsolve", tc->name));
-  PetscCall(PetscOptionsString(name, "KSPMatSolve() for up to 8 columns at once: true, where that is possible, false, or decide", tc->page, choices[tc->columns.choice], value, sizeof(value), &set));
-  if (!set) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscStrcasecmp(value, "decide", &decide));
-  if (decide) tc->columns.choice = KSPTC_MATSOLVE_DECIDE;
-  else {
-    PetscCall(PetscOptionsStringToBool(value, &on));
-    tc->columns.choice = on ? KSPTC_MATSOLVE_TRUE : KSPTC_MATSOLVE_FALSE;
-  }
-  PetscCall(KSPTCColumnsSetOp(ksp, tc));
+  PetscCall(KSPTCChoiceFromOptions(tc, "matsolve", "KSPMatSolve() for up to 8 columns at once: true, where that is possible, false, or decide", &tc->columns.choice, &set, PetscOptionsObject));
+  if (set) PetscCall(KSPTCColumnsSetOp(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode KSPTCColumnsAttach(KSP ksp, KSPTC tc)
 {
   PetscFunctionBegin;
-  tc->columns.choice = KSPTC_MATSOLVE_DECIDE;
+  tc->columns.choice = KSPTC_CHOICE_DECIDE;
   PetscCall(KSPTCColumnsSetOp(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -281,6 +281,29 @@ static PetscErrorCode TCBCGSSecond(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* s, t <- K s and their sums in the pass of the product, where that makes s, and where the product before has left v.rp: then bcgs->w->made */
+static PetscErrorCode TCBCGSMakeAndMultiply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
+{
+  const PetscScalar   *d1    = bcgs->w->sums, *sums;
+  const TCBCGSScalars *s     = bcgs->w->s;                     /* addresses alone */
+  const PetscBool      ahead = (PetscBool)(i && bcgs->single); /* rho of this iteration is not there yet */
+  MatAIJTCWAXPY        waxpy = {
+           ksp->work[BCGS_R], ksp->work[BCGS_V], {NULL, NULL, ahead ? &s->rhonext : &s->rho, d1, NULL, &s->stop, PETSC_TRUE}
+  };
+  Mat A;
+
+  PetscFunctionBegin;
+  bcgs->w->made = NULL;
+  if (!bcgs->identity || !d1 || KSPTCInVain(bcgs)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(KSPTCWAXPYMultSums(ksp, bcgs, A, &waxpy, ksp->work[BCGS_S], bcgs->single ? ksp->work[BCGS_RP] : NULL, ksp->work[BCGS_T], &sums));
+  if (!sums) PetscFunctionReturn(PETSC_SUCCESS);
+  bcgs->w->sums = sums;
+  bcgs->w->made = d1;
+  PetscCall(KSPTCLogFlops(bcgs, (4.0 + TCBCGSNumberFlops(bcgs)) * bcgs->n)); /* of s and v.rp */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The steps of iteration i+1 */
 static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
@@ -289,8 +312,11 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
   if (i == 0 || !bcgs->single) PetscCall(TCBCGSDirection(ksp, bcgs));
   PetscCall(TCBCGSFirst(ksp, bcgs));
-  PetscCall(TCBCGSHalf(ksp, bcgs));
-  PetscCall(TCBCGSSecond(ksp, bcgs));
+  PetscCall(TCBCGSMakeAndMultiply(ksp, bcgs, i));
+  if (!bcgs->w->made) {
+    PetscCall(TCBCGSHalf(ksp, bcgs));
+    PetscCall(TCBCGSSecond(ksp, bcgs));
+  }
   PetscCall(KSPTCEndsIteration(ksp, bcgs, i + 1, ksp->normtype == KSP_NORM_NONE ? PETSCTC_NORM_NONE : PETSCTC_NORM_RR));
   if (bcgs->single) PetscCall(TCBCGSAdvance(ksp, bcgs));
   else PetscCall(TCBCGSUpdate(ksp, bcgs));
@@ -402,6 +428,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 .  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
 .  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and the preconditioner is none or one number, add the dot products with a product while it is made (default)
+.  -ksp_tcbcgs_product_vector <decide> - (true|false|decide) and make s, which the second product multiplies, in that pass too
 .  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
 .  -ksp_tcbcgs_uniform_pc (true|false) - run without a preconditioner that is one number, as `PCJACOBI` on a uniform grid, which is then a factor of norms (default)
 .  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
@@ -447,6 +474,9 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    `KSPMatSolve()` takes up to 8 right-hand sides through an iteration together with `-ksp_tcbcgs_matsolve true`, with one pass over the matrix for all of them; each column has its own recurrences, and results, counts, reasons, histories and
    monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tcbcgs_resident` takes, but no null space, with `classic` recurrences, and `PCJACOBI` from
    the left only. Left open it takes blocks on a GPU where solves one by one would not be resident; without preconditioner for matrices only of which a product reads at least 18 bytes a row.
+
+   With `-ksp_tcbcgs_product_vector` the product that multiplies s makes it in its pass, with the same bits on a GPU; left open that is on a GPU for large grids whose planes the product of a `MATAIJTC` sweeps. On the host, with `true`,
+   it is a pass more.
 
    Sums are added in a fixed order: two runs give the same bits.
 

@@ -144,6 +144,7 @@ static PetscErrorCode TCCGMultiply(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool 
   PetscFunctionBegin;
   cg->w->first = first;
   cg->w->sums  = NULL;
+  cg->w->made  = PETSC_FALSE;
   if (carries) {
     PetscCall(TCCGCarriedVectors(ksp, cg, carried));
     v[0] = z_is_r ? ksp->work[0] : ksp->work[1];
@@ -156,6 +157,26 @@ static PetscErrorCode TCCGMultiply(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool 
   if (carries) PetscCall((*cg->steps->slope)(cg->n, a[0], a[1], cg->w, cg->stream));
   else PetscCall((*cg->steps->curvature)(cg->n, first, a[0], a[1], cg->w, cg->stream));
   PetscCall(KSPTCStepEnd(cg, 2, 0, v, a, 2.0 * cg->n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* p, w <- A p and p.w in the pass of the product, where that makes p: then cg->w->made. Not where x follows with p, nor where p takes the old one's place, which the product still reads, nor where z is where w goes */
+static PetscErrorCode TCCGMakeAndMultiply(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool z_is_r)
+{
+  const Vec          P = TCCGDirectionOf(ksp, cg, i), old = i ? TCCGDirectionOf(ksp, cg, i - 1) : NULL;
+  const TCCGScalars *s     = cg->w->s; /* addresses alone */
+  MatAIJTCWAXPY      waxpy = {
+         ksp->work[0], old, {NULL, NULL, &s->beta, &s->betaold, &s->shift, &s->stop, PETSC_FALSE}
+  };
+
+  PetscFunctionBegin;
+  cg->w->made = PETSC_FALSE;
+  if (!i || old == P || !z_is_r || cg->late == cg->kept || KSPTCInVain(cg)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCWAXPYMultSums(ksp, cg, cg->A, &waxpy, P, NULL, ksp->work[1], &cg->w->sums));
+  if (!cg->w->sums) PetscFunctionReturn(PETSC_SUCCESS);
+  cg->w->first = PETSC_FALSE;
+  cg->w->made  = PETSC_TRUE;
+  PetscCall(KSPTCLogFlops(cg, 2.0 * cg->n)); /* of p */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -440,10 +461,13 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
     ksp->its = its;
   }
   carries = TCCGCarries(cg);
-  if (!carries) PetscCall(TCCGDirection(ksp, cg, i, z_is_r));
-  if (cg->single_reduction) ksp->its = PetscMin(its, i); /* as above */
-  PetscCall(TCCGMultiply(ksp, cg, i, z_is_r));
-  ksp->its = its;
+  if (!carries) PetscCall(TCCGMakeAndMultiply(ksp, cg, i, z_is_r));
+  if (carries || !cg->w->made) {
+    if (!carries) PetscCall(TCCGDirection(ksp, cg, i, z_is_r));
+    if (cg->single_reduction) ksp->its = PetscMin(its, i); /* as above */
+    PetscCall(TCCGMultiply(ksp, cg, i, z_is_r));
+    ksp->its = its;
+  }
   if (ends_with_z && !cg->diagonal.d) PetscCall(carries ? TCCGAdvance(ksp, cg, first, z_is_r, NULL) : TCCGUpdate(ksp, cg, i));
   PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, TCCGNormOfType(ksp->normtype)));
   if (carries && (!ends_with_z || cg->diagonal.d)) PetscCall(TCCGAdvance(ksp, cg, first, z_is_r, ends_with_z ? cg->diagonal.d : NULL));
@@ -674,6 +698,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
 .  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 .  -ksp_tccg_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process, add p.Ap while Ap is made (default)
+.  -ksp_tccg_product_vector <decide> - (true|false|decide) and make p in that pass too
 .  -ksp_tccg_ahead <decide>      - (decide|0 to 16) iterations begun before the host has looked at the one before them
 .  -ksp_tccg_uniform_pc (true|false) - run without a preconditioner that is one number, as `PCJACOBI` on a uniform grid, which is then a factor of norms (default)
 .  -ksp_tccg_directions <decide> - (decide|1|4) directions kept where iterations begin ahead, so that the solution follows so many iterations together
@@ -721,6 +746,9 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    `KSPMatSolve()` takes up to 8 right-hand sides at once with `-ksp_tccg_matsolve true`: one product of the matrix with a block of vectors, and steps that go over all of them. Each column has its own recurrences and ends by itself;
    counts, reasons, histories and monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tccg_resident` takes, but no null space, with `classic`
    recurrences, and no guess, DM, or functions of the user's for each solve. `decide` takes blocks on a GPU where they are expected to be faster: not where solves one by one would be resident. The batch size (`KSPSetMatSolveBatchSize()`) is respected.
+
+   With `-ksp_tccg_product_vector` the product that multiplies p makes it in its pass, with the same bits on a GPU; left open that is on a GPU for large grids whose planes the product of a `MATAIJTC` sweeps. It is made so where four directions are kept and the solution does not follow with it, and z is r. On the host, with `true`,
+   it is a pass more.
 
    Sums are added in a fixed order: two runs give the same bits.
 

@@ -18,6 +18,13 @@ PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Where the sums of the next product go: those of the product before stay */
+static PetscScalar *MatAIJTCNextDots(Mat_AIJTC *tc, PetscScalar dot[])
+{
+  tc->turn = (PetscBool)!tc->turn;
+  return dot + (tc->turn ? AIJTC_MAT_DOTS : 0);
+}
+
 #if PETSCTC_HAVE_CUDA
 static PetscErrorCode MatAIJTCCreateDots(Mat_AIJTC *tc)
 {
@@ -25,62 +32,94 @@ static PetscErrorCode MatAIJTCCreateDots(Mat_AIJTC *tc)
   if (tc->dot) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCDestroyDots(tc)); /* what a create that failed has left */
   PetscCall(AIJTCDotWorkCreate_CUDA(&tc->layout, &tc->dots));
-  PetscCallCUDA(cudaMalloc((void **)&tc->dot, PETSC_STATIC_ARRAY_LENGTH(tc->host_dot) * sizeof(*tc->dot)));
+  PetscCallCUDA(cudaMalloc((void **)&tc->dot, 2 * AIJTC_MAT_DOTS * sizeof(*tc->dot)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCLayoutMultSums_Device(Mat_AIJTC *tc, Vec x, Vec w, Vec u, Vec y)
+static PetscErrorCode MatAIJTCLayoutMultSums_Device(Mat_AIJTC *tc, const MatAIJTCWAXPY *waxpy, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
 {
   const PetscBool    tensor = (PetscBool)(tc->settings.mma == MAT_AIJTC_MMA_TENSOR);
+  AIJTCWAXPY         of     = waxpy ? waxpy->scalars : AIJTCWAXPY{};
   const PetscScalar *xa, *wa, *ua = NULL;
-  PetscScalar       *ya;
+  PetscScalar       *made, *ya, *to;
   cudaStream_t       stream;
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCCreateDots(tc));
   PetscCall(PetscGetCurrentCUDAStream(&stream));
-  PetscCall(VecCUDAGetArrayRead(x, &xa));
-  PetscCall(VecCUDAGetArrayRead(w, &wa));
+  to = MatAIJTCNextDots(tc, tc->dot);
   if (u) PetscCall(VecCUDAGetArrayRead(u, &ua));
-  PetscCall(VecCUDAGetArrayWrite(y, &ya));
-  PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(AIJTCLayoutMultDot_CUDA(&tc->layout, tensor, xa, wa, ua, ya, tc->dot, &tc->dots, stream));
-  PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(VecCUDARestoreArrayWrite(y, &ya));
+  if (waxpy) {
+    PetscCall(VecCUDAGetArrayRead(waxpy->base, &of.base));
+    PetscCall(VecCUDAGetArrayRead(waxpy->along, &of.along));
+    PetscCall(VecCUDAGetArray(x, &made)); /* may be left as it is */
+    PetscCall(VecCUDAGetArray(y, &ya));
+    PetscCall(PetscLogGpuTimeBegin());
+    PetscCall(AIJTCLayoutWAXPYMultDot_CUDA(&tc->layout, tensor, &of, made, ua, ya, to, &tc->dots, stream));
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(VecCUDARestoreArray(y, &ya));
+    PetscCall(VecCUDARestoreArray(x, &made));
+    PetscCall(VecCUDARestoreArrayRead(waxpy->along, &of.along));
+    PetscCall(VecCUDARestoreArrayRead(waxpy->base, &of.base));
+  } else {
+    PetscCall(VecCUDAGetArrayRead(x, &xa));
+    PetscCall(VecCUDAGetArrayRead(w, &wa));
+    PetscCall(VecCUDAGetArrayWrite(y, &ya));
+    PetscCall(PetscLogGpuTimeBegin());
+    PetscCall(AIJTCLayoutMultDot_CUDA(&tc->layout, tensor, xa, wa, ua, ya, to, &tc->dots, stream));
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(VecCUDARestoreArrayWrite(y, &ya));
+    PetscCall(VecCUDARestoreArrayRead(w, &wa));
+    PetscCall(VecCUDARestoreArrayRead(x, &xa));
+  }
   if (u) PetscCall(VecCUDARestoreArrayRead(u, &ua));
-  PetscCall(VecCUDARestoreArrayRead(w, &wa));
-  PetscCall(VecCUDARestoreArrayRead(x, &xa));
+  *sums = to;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCSumsToHost(const Mat_AIJTC *tc, PetscScalar dot[])
+static PetscErrorCode MatAIJTCSumsToHost(const PetscScalar sums[], PetscScalar dot[])
 {
   cudaStream_t stream;
 
   PetscFunctionBegin;
   PetscCall(PetscGetCurrentCUDAStream(&stream));
-  PetscCallCUDA(cudaMemcpyAsync(dot, tc->dot, 2 * sizeof(*dot), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaMemcpyAsync(dot, sums, 2 * sizeof(*dot), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscCall(PetscLogGpuToCpu(2 * sizeof(*dot)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
 
-static PetscErrorCode MatAIJTCLayoutMultSums_Host(Mat_AIJTC *tc, Vec x, Vec w, Vec u, Vec y)
+static PetscErrorCode MatAIJTCLayoutMultSums_Host(Mat_AIJTC *tc, const MatAIJTCWAXPY *waxpy, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
 {
+  PetscScalar *const to = MatAIJTCNextDots(tc, tc->host_dot);
+  AIJTCWAXPY         of = waxpy ? waxpy->scalars : AIJTCWAXPY{};
   const PetscScalar *xa, *wa, *ua = NULL;
-  PetscScalar       *ya;
+  PetscScalar       *made, *ya;
 
   PetscFunctionBegin;
-  PetscCall(VecGetArrayRead(x, &xa));
-  PetscCall(VecGetArrayRead(w, &wa));
   if (u) PetscCall(VecGetArrayRead(u, &ua));
-  PetscCall(VecGetArrayWrite(y, &ya));
-  PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ua, ya, tc->host_dot, &tc->dots, NULL));
-  PetscCall(VecRestoreArrayWrite(y, &ya));
+  if (waxpy) {
+    PetscCall(VecGetArrayRead(waxpy->base, &of.base));
+    PetscCall(VecGetArrayRead(waxpy->along, &of.along));
+    PetscCall(VecGetArray(x, &made)); /* may be left as it is */
+    PetscCall(VecGetArray(y, &ya));
+    PetscCall(AIJTCLayoutWAXPYMultDot_Host(&tc->layout, PETSC_FALSE, &of, made, ua, ya, to, &tc->dots, NULL));
+    PetscCall(VecRestoreArray(y, &ya));
+    PetscCall(VecRestoreArray(x, &made));
+    PetscCall(VecRestoreArrayRead(waxpy->along, &of.along));
+    PetscCall(VecRestoreArrayRead(waxpy->base, &of.base));
+  } else {
+    PetscCall(VecGetArrayRead(x, &xa));
+    PetscCall(VecGetArrayRead(w, &wa));
+    PetscCall(VecGetArrayWrite(y, &ya));
+    PetscCall(AIJTCLayoutMultDot_Host(&tc->layout, PETSC_FALSE, xa, wa, ua, ya, to, &tc->dots, NULL));
+    PetscCall(VecRestoreArrayWrite(y, &ya));
+    PetscCall(VecRestoreArrayRead(w, &wa));
+    PetscCall(VecRestoreArrayRead(x, &xa));
+  }
   if (u) PetscCall(VecRestoreArrayRead(u, &ua));
-  PetscCall(VecRestoreArrayRead(w, &wa));
-  PetscCall(VecRestoreArrayRead(x, &xa));
+  *sums = to;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -100,15 +139,27 @@ PetscErrorCode MatAIJTCMultIsPlain(Mat A, Vec x, Vec w, Vec y, PetscBool *plain)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Has the layout of a matrix that is ready a product that makes its vector? */
+static PetscErrorCode MatAIJTCHasWAXPY(const Mat_AIJTC *tc, PetscBool cuda, PetscBool *has)
+{
+  PetscFunctionBegin;
+  if (!cuda) PetscCall(AIJTCLayoutHasWAXPY_Host(&tc->layout, has));
+#if PETSCTC_HAVE_CUDA
+  else PetscCall(AIJTCLayoutHasWAXPY_CUDA(&tc->layout, has));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
-   If the layout computes the product: y <- A x, and *sums is where w . y and y . y, and unless u is NULL u . y and u . w, are until the next such product, in the memory of the layout. Else *sums is NULL and nothing has been done.
-   cuda: sums in device memory will do, else in the host's. Nothing waits; the flops of the sums are for the caller to log.
+   If the layout computes the product: y <- A x, and *sums is where w . y and y . y, and unless u is NULL u . y and u . w, are until the product after the next such one, in the memory of the layout. Else *sums is NULL and nothing has been
+   done. waxpy: x, which is w, is made of its vectors in the same pass; x and y may be neither of these. NULL: x is there.
+   cuda: sums in device memory will do, else in the host's. Nothing waits; the flops of the sums and of x are for the caller to log.
 */
-PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
+PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, const MatAIJTCWAXPY *waxpy, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
   Mat_AIJTC           *tc;
-  PetscBool            plain;
+  PetscBool            plain, has = PETSC_TRUE;
   PetscLogDouble       flops;
 
   PetscFunctionBegin;
@@ -117,23 +168,23 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, Vec x, Vec w, Vec u, Vec 
   if (!plain || c->cuda != cuda) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetData(A, &tc));
   PetscCall(MatAIJTCUpdateLayout(A, c, tc));
-  if (!tc->layout.nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->layout.nnz && waxpy) PetscCall(MatAIJTCHasWAXPY(tc, cuda, &has));
+  if (!tc->layout.nnz || !has) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
   petsctc_counts.mult++;
   flops = 2.0 * (PetscLogDouble)tc->layout.nnz - (tc->layout.m - tc->layout.nempty);
 #if PETSCTC_HAVE_CUDA
   if (c->cuda) {
-    PetscCall(MatAIJTCLayoutMultSums_Device(tc, x, w, u, y));
+    PetscCall(MatAIJTCLayoutMultSums_Device(tc, waxpy, x, w, u, y, sums));
     PetscCall(PetscLogGpuFlops(flops));
     PetscCall(MatAIJTCReleaseCSR(A, c, tc));
   } else
 #endif
   {
-    PetscCall(MatAIJTCLayoutMultSums_Host(tc, x, w, u, y));
+    PetscCall(MatAIJTCLayoutMultSums_Host(tc, waxpy, x, w, u, y, sums));
     PetscCall(PetscLogFlops(flops));
   }
   PetscCall(PetscLogEventEnd(MAT_Mult, A, x, y, 0));
-  *sums = c->cuda ? tc->dot : tc->host_dot;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,7 +236,7 @@ PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, Pets
   PetscCheck(x->map->n == A->cmap->n && w->map->n == A->rmap->n && y->map->n == A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
              "Local sizes do not fit: matrix %" PetscInt_FMT " x %" PetscInt_FMT ", x %" PetscInt_FMT ", w %" PetscInt_FMT ", y %" PetscInt_FMT, A->rmap->n, A->cmap->n, x->map->n, w->map->n, y->map->n);
   PetscCall(VecSetErrorIfLocked(y, 4));
-  if (c) PetscCall(MatAIJTCMultSums(A, c->cuda, x, w, NULL, y, &sums));
+  if (c) PetscCall(MatAIJTCMultSums(A, c->cuda, NULL, x, w, NULL, y, &sums));
   if (!sums) {
     PetscCall(MatMult(A, x, y));
     PetscCall(VecDotNorm2(w, y, wy, yy));
@@ -193,10 +244,7 @@ PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, Pets
   }
 #if PETSCTC_HAVE_CUDA
   if (c->cuda) {
-    Mat_AIJTC *tc;
-
-    PetscCall(MatAIJTCGetData(A, &tc));
-    PetscCall(MatAIJTCSumsToHost(tc, dot));
+    PetscCall(MatAIJTCSumsToHost(sums, dot));
     PetscCall(PetscLogGpuFlops(4.0 * y->map->n));
   } else
 #endif

@@ -27,8 +27,8 @@ __device__ __forceinline__ void StoreRows(const LayoutView &A, const SliceView &
   dots.add(row, result);
 }
 
-template <int R, class Dots>
-__device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
+template <int R, class X, class Dots>
+__device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const X &x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
   const SliceView s = LoadSlice<R>(A, slice, A.bs);
   RowSums<R>      sums;

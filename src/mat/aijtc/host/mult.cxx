@@ -175,3 +175,27 @@ PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tens
   if (u) PetscCall(PetscTCMDot_Host(layout->m, u, 1, with, result + 3, tensor, NULL, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode AIJTCLayoutHasWAXPY_Host(const AIJTCLayout *layout, PetscBool *has)
+{
+  PetscFunctionBegin;
+  *has = (PetscBool)(layout->m == layout->n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode AIJTCLayoutWAXPYMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const AIJTCWAXPY *of, PetscScalar x[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream)
+{
+  PetscScalar alpha;
+
+  PetscFunctionBegin;
+  PetscCheck(layout->m == layout->n, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "A matrix of %" PetscInt_FMT " rows and %" PetscInt_FMT " columns multiplies no vector that is made of such of its rows", layout->m, layout->n);
+  PetscCheck(x != of->base && x != of->along && z != of->base && z != of->along, PETSC_COMM_SELF, PETSC_ERR_ARG_IDN, "Neither the vector made nor the product may be one of those it is made of");
+  if (*of->stop != 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  alpha = of->minus ? -(*of->over / *of->under) : *of->over / *of->under;
+
+  const PetscReal shift = of->shift ? *of->shift : (PetscReal)0.0;
+
+  for (PetscInt i = 0; i < layout->m; i++) x[i] = of->base[i] - shift + alpha * of->along[i];
+  PetscCall(AIJTCLayoutMultDot_Host(layout, tensor, x, x, u, z, result, work, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
