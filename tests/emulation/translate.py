@@ -19,6 +19,8 @@ PTX = (
     ("ld.relaxed.gpu.global.b128", "emulation::load16(from, bits, tagged.tag)"),
     ("globaltimer", "ns = emulation::nanoseconds()"),
     ("atom.release.gpu.global.inc", "before = emulation::atomicIncrement(arrived, members - 1)"),
+    ("st.global.v2.f64", "to[0] = pair.x, to[1] = pair.y"),
+    ("atom.acq_rel.cta.shared", "before = (int)atomicAdd(counter, 1)"),
     ("mbarrier.init", "*barrier = 0"),
     ("mbarrier.try_wait.parity", "over = emulation::isOver(barrier, parity)"),
     ("mbarrier.arrive.release", "emulation::arrive(barrier)"),

@@ -153,7 +153,7 @@ static PetscErrorCode Ends(PetscInt n, ABCase c)
   c.A = A;
   PetscCall(ABReport(&c, method->stock, method->fused));
   PetscCall(MatDestroy(&A));
-  PetscCall(MatCube(n, 6.5, -1.0, method->wind, &A));
+  PetscCall(MatCube(n, 8.0, -1.0, method->wind, &A));
   c.A    = A;
   c.name = method == &cg ? "tccg, NaN in b" : "tcbcgs, NaN in b";
   PetscCall(VecSetValue(c.b, 7, PetscSqrtReal(-1.0), INSERT_VALUES));
@@ -172,7 +172,7 @@ static PetscErrorCode All(const Method *m, PetscInt n)
 
   PetscFunctionBeginUser;
   method = m;
-  PetscCall(MatCube(n, 6.5, -1.0, m->wind, &A));
+  PetscCall(MatCube(n, 8.0, -1.0, m->wind, &A));
   PetscCall(MatCreateVecs(A, NULL, &b));
   PetscCall(ABVecFill(b, 1));
   c.A = A;

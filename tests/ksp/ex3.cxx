@@ -276,4 +276,10 @@ int main(int argc, char **argv)
          requires: cuda
          args: -mat_vec_type cuda
 
+   test:
+      suffix: host_made
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_tccg_product_vector true -ksp_tccg_ahead {{1 3}} -ksp_tccg_directions 4 -ksp_tccg_resident false
+      output_file: output/ex3.out
+      requires: double # in single precision rounding decides how these end
+
 TEST*/

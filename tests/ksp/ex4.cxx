@@ -244,5 +244,10 @@ int main(int argc, char **argv)
          suffix: cuda_single
          requires: cuda
          args: -mat_vec_type cuda
+   test:
+      suffix: host_made
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_tcbcgs_product_vector true -ksp_tcbcgs_variant {{classic single}} -ksp_tcbcgs_ahead 3 -ksp_tcbcgs_resident false
+      output_file: output/ex4.out
+      requires: double # in single precision rounding decides how these end
 
 TEST*/

@@ -649,6 +649,9 @@ int main(int argc, char **argv)
          suffix: ahead
          args: -ksp_tccg_ahead 3 -ksp_tccg_directions {{1 4}} -ksp_tcbcgs_ahead 3 -counts false
       test:
+         suffix: made
+         args: -ksp_tccg_ahead 3 -ksp_tccg_directions 4 -ksp_tccg_product_vector true -ksp_tcbcgs_ahead 3 -ksp_tcbcgs_product_vector true -counts false
+      test:
          suffix: resident
          args: -ksp_tccg_resident true -ksp_tcbcgs_resident true -counts false
       test:

@@ -301,7 +301,8 @@ TEST_P(MultDot, MakesItsVector)
   for (const auto &[m, line] : {
          std::pair<PetscInt, PetscInt>{2200101, 128},
           {2200102, 288},
-          {1040101, 128}
+          {1040101, 128},
+          {2200101, 640}
   }) {
     ProductAndDots product(GetParam(), SweptPlanes(m, m, line), params, true);
 
@@ -326,11 +327,11 @@ TEST_P(MultDot, MakesNothingOnceStopped)
   }
 }
 
-/* Matrices that are not square, and on a device all whose planes are not swept, or too long a line for windows of two vectors */
+/* Matrices that are not square, and on a device all whose planes are not swept */
 TEST_P(MultDot, MakesNoVector)
 {
   const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
-  ProductAndDots    wide(GetParam(), SweptPlanes(2200101, 2190002, 288), params, true), lines(GetParam(), SweptPlanes(2200101, 2200101, 640), params, true), runs(GetParam(), SweptPlanes(2200101, 2200101, 288), params);
+  ProductAndDots    wide(GetParam(), SweptPlanes(2200101, 2190002, 288), params, true), lines(GetParam(), SweptPlanes(2200101, 2200101, 700), params, true), runs(GetParam(), SweptPlanes(2200101, 2200101, 288), params);
 
   EXPECT_FALSE(wide.MakesItsVector());
   EXPECT_EQ(lines.MakesItsVector(), GetParam() == Backend::Host);

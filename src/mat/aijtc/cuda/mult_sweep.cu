@@ -39,7 +39,8 @@ public:
     uint64_t arrived[WINDOWS];  /* mbarriers: a phase for each window that comes to this place */
     int      released[WINDOWS]; /* warps that are done with a window of this place, all windows together */
   };
-  static constexpr int memory = 0;
+  static constexpr int  memory = 0, slots = 27;
+  static constexpr bool adds = true;
 
   __device__ __forceinline__ SweepWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, State *state, Source x) : WindowPlaces<HALO>(order, first), ring_(ring), state_(state), x_(x) { }
 

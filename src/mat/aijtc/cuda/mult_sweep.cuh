@@ -32,8 +32,7 @@ constexpr int SWEEP_GROUPS = 4;  /* row groups of a slice */
 constexpr int SLICE_ROWS   = AIJTC_LANES * SWEEP_GROUPS;
 constexpr int SWEEP_ROWS   = SWEEP_WARPS * SLICE_ROWS; /* of a block in a plane */
 constexpr int WINDOWS      = 3;
-constexpr int SWEEP_UNROLL = 4;  /* slots under way */
-constexpr int SWEEP_SLOTS  = 27; /* of a slice at most: one to a lane, and those of all warps fit in shared memory */
+constexpr int SWEEP_UNROLL = 4; /* slots under way */
 
 /* Numbers on either side of a block's rows in a window: not shorter than a line of the grid. Known to the compiler: as an argument of the kernel it cost 5 to 10 % */
 constexpr int NARROW_HALO = 128, MIDDLE_HALO = 288, WIDE_HALO = 640;
@@ -86,6 +85,15 @@ __device__ __forceinline__ void AwaitPhase(uint64_t *barrier, unsigned parity)
   } while (!over);
 }
 
+/* What the counter was. All that threads have done which have counted before is done */
+__device__ __forceinline__ int CountOne(int *counter)
+{
+  int before;
+
+  asm volatile("atom.acq_rel.cta.shared::cta.add.s32 %0, [%1], 1;" : "=r"(before) : "r"(SharedAddress(counter)) : "memory");
+  return before;
+}
+
 /* By one thread. What it has written to shared memory is there with the bytes; 0 bytes: that alone. Multiples of 16 */
 __device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *from, unsigned bytes, uint64_t *barrier)
 {
@@ -97,6 +105,10 @@ __device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *fro
 __device__ __forceinline__ void InitializeBarrier(uint64_t *) { }
 __device__ __forceinline__ void Arrive(uint64_t *) { }
 __device__ __forceinline__ void AwaitPhase(uint64_t *, unsigned) { }
+__device__ __forceinline__ int  CountOne(int *)
+{
+  return 0;
+}
 __device__ __forceinline__ void CopyBulk(PetscScalar *, const PetscScalar *, unsigned, uint64_t *) { }
 #endif
 
@@ -127,7 +139,7 @@ protected:
     int count = 0;
 
     __syncwarp();
-    if (threadIdx.x % AIJTC_LANES == 0) count = cuda::atomic_ref<int, cuda::thread_scope_block>(*counter).fetch_add(1, cuda::memory_order_acq_rel);
+    if (threadIdx.x % AIJTC_LANES == 0) count = CountOne(counter);
     return __shfl_sync(AIJTC_ALL_LANES, count, 0) % SWEEP_WARPS == SWEEP_WARPS - 1;
   }
 
@@ -158,7 +170,7 @@ struct SweepHeader {
   int      slots; /* -1: there is no such slice */
   uint32_t form;
 
-  __device__ __forceinline__ bool constant() const { return (form & AIJTC_FORM_CONST) && !(form >> AIJTC_FORM_DELTA & 3) && slots <= SWEEP_SLOTS; }
+  __device__ __forceinline__ bool constant(int most) const { return (form & AIJTC_FORM_CONST) && !(form >> AIJTC_FORM_DELTA & 3) && slots <= most; }
 };
 
 __device__ __forceinline__ SweepHeader LoadHeader(const AIJTCSlice *slice)
@@ -168,7 +180,8 @@ __device__ __forceinline__ SweepHeader LoadHeader(const AIJTCSlice *slice)
   return {at.x, at.y, __ldg(&slice->slots), __ldg(&slice->form)};
 }
 
-/* This lane's slot of a slice, `at` being the offset of its columns */
+/* This lane's slot of a slice of at most so many, `at` being the offset of its columns */
+template <int MOST>
 __device__ __forceinline__ SweptSlot LoadSlot(const LayoutView &A, const SweepHeader &s, int lane)
 {
   const AIJTCSlot *slot = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * s.pattern);
@@ -176,7 +189,7 @@ __device__ __forceinline__ SweptSlot LoadSlot(const LayoutView &A, const SweepHe
            0.0, 0, 0, {AIJTC_ALL_LANES, AIJTC_ALL_LANES, AIJTC_ALL_LANES, AIJTC_ALL_LANES}
   };
 
-  if (!s.constant() || lane >= s.slots) return mine;
+  if (!s.constant(MOST) || lane >= s.slots) return mine;
   mine.at = __ldg(&slot[lane].base);
   mine.a  = __ldg(reinterpret_cast<const PetscScalar *>(A.value + (size_t)AIJTC_UNIT * s.value) + lane);
   if (!(s.form & AIJTC_FORM_FULL)) LoadMasks<SWEEP_GROUPS>(reinterpret_cast<const uint32_t *>(slot + s.slots) + SWEEP_GROUPS * lane, mine.mask);
@@ -201,7 +214,7 @@ __device__ __forceinline__ SweptSlice StoreSlots(const SweepHeader &s, SweptSlot
   const unsigned back = __ballot_sync(AIJTC_ALL_LANES, exists && side < 0), forth = __ballot_sync(AIJTC_ALL_LANES, exists && side > 0);
 
   mine.at = windows.find(k, mine.at);
-  if (!s.constant() || !__all_sync(AIJTC_ALL_LANES, !exists || mine.at >= 0)) return {false, 0, 0, 0};
+  if (!s.constant(Windows::slots) || !__all_sync(AIJTC_ALL_LANES, !exists || mine.at >= 0)) return {false, 0, 0, 0};
   if (exists) slots[lane] = mine;
   __syncwarp();
   return {true, s.slots, AIJTC_LANES - __clz((int)back), forth ? __ffs((int)forth) - 1 : s.slots};
@@ -276,10 +289,12 @@ __device__ __noinline__ void RowsOfSlices(const LayoutView &A, unsigned others, 
 
      State                   what their memory holds behind the ring and the slots
      memory                  numbers of their own behind the ring
+     slots                   of a slice at most, not more than lanes: those of all warps must fit in shared memory
      initialize()            by one thread, before a barrier of the block
      begin()                 by all threads, behind the launch before: the first windows are sent for. False: nothing is to be done
-     prepare(j)              by every warp, before it needs window j: its share of the work on it
+     prepare(j)              by every warp, before it needs window j, j >= 1: its share of the work on it
      await(j), release(j)    by every warp: window j is there; is needed no longer
+     adds                    is the product added to y?
      is(w)                   is the vector multiplied this one?
      elsewhere()             what has its numbers, by column, in memory
 */
@@ -287,15 +302,13 @@ template <class Windows, int DOTS>
 __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   SweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, PetscInt m, const __grid_constant__ typename Windows::Source x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  extern __shared__ PetscScalar sums[]; /* those of RowDots, then the ring, what windows have of their own, the slices */
-  RowDots<SWEEP_WARPS>          dots(w);
+  extern __shared__ PetscScalar ring[]; /* then what windows have of their own, the slices, State; behind the sweep the sums of RowDots */
   SweptTerms<DOTS>              terms;
   const int                     lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
   const PetscInt                in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
   const PetscInt                first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
-  PetscScalar *const            ring     = sums + DOTS * AIJTC_LANES * SWEEP_WARPS;
-  SweptSlot *const all = reinterpret_cast<SweptSlot *>(ring + WINDOWS * Windows::window + Windows::memory), *const slots = all + SWEEP_SLOTS * warp; /* of this warp */
-  const Windows windows(order, first - warp, ring, reinterpret_cast<typename Windows::State *>(all + SWEEP_SLOTS * SWEEP_WARPS), x);
+  SweptSlot *const all = reinterpret_cast<SweptSlot *>(ring + WINDOWS * Windows::window + Windows::memory), *const slots = all + Windows::slots * warp; /* of this warp */
+  const Windows windows(order, first - warp, ring, reinterpret_cast<typename Windows::State *>(all + Windows::slots * SWEEP_WARPS), x);
   const auto    slice  = [&](int k) { return first + k * order.plane; };
   const auto    exists = [&](int k) { return k < deep && in_plane < order.plane && slice(k) < order.end; };
   const auto    load   = [&](int k) { return exists(k) ? LoadHeader(A.slice + slice(k)) : SweepHeader{0, 0, -1, 0}; };
@@ -304,7 +317,7 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   LetNextLaunchStart();
   if (threadIdx.x == 0) windows.initialize();
   __syncthreads();
-  SweptSlice now    = StoreSlots(next, LoadSlot(A, next, lane), 0, lane, windows, slots);
+  SweptSlice now    = StoreSlots(next, LoadSlot<Windows::slots>(A, next, lane), 0, lane, windows, slots);
   unsigned   others = 0; /* planes whose slices are not swept */
 
   next = load(1);
@@ -315,17 +328,20 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
 #pragma unroll 1
   for (int k = 0; k < deep; k++) {
     windows.prepare(k + 1);
-    const SweptSlot       mine  = LoadSlot(A, next, lane);
+    const SweptSlot       mine  = LoadSlot<Windows::slots>(A, next, lane);
     const SweepHeader     later = load(k + 2);
     RowSums<SWEEP_GROUPS> rows;
 
     SweepSlice(now, k, lane, windows, slots, ring, rows);
-    if (now.swept) StoreSwept<DOTS>(SLICE_ROWS * slice(k), lane, m, y, z, rows, DOTS && windows.is(w.w) ? ring + windows.find(k, 0) + lane : nullptr, w, terms);
+    if (now.swept) StoreSwept<DOTS>(SLICE_ROWS * slice(k), lane, m, Windows::adds ? y : nullptr, z, rows, DOTS && windows.is(w.w) ? ring + windows.find(k, 0) + lane : nullptr, w, terms);
     else if (exists(k)) others |= 1u << k;
     __syncwarp(); /* nobody reads the slots any more */
     now  = StoreSlots(next, mine, k + 1, lane, windows, slots);
     next = later;
   }
+  __syncthreads(); /* the sums' memory is free */
+  RowDots<SWEEP_WARPS> dots(w);
+
   if constexpr (DOTS > 0) dots.add(terms);
   if (others) RowsOfSlices(A, others, deep, first, order.plane, m, windows.elsewhere(), y, z, dots);
   dots.finish();
@@ -335,7 +351,9 @@ __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
 template <class Windows>
 constexpr size_t SweepBytes(int dots)
 {
-  return (dots * AIJTC_LANES * SWEEP_WARPS + WINDOWS * Windows::window + Windows::memory) * sizeof(PetscScalar) + SWEEP_WARPS * SWEEP_SLOTS * sizeof(SweptSlot) + sizeof(typename Windows::State);
+  const size_t sweep = (WINDOWS * Windows::window + Windows::memory) * sizeof(PetscScalar) + SWEEP_WARPS * Windows::slots * sizeof(SweptSlot) + sizeof(typename Windows::State), sums = dots * sizeof(PetscScalar) * AIJTC_LANES * SWEEP_WARPS;
+
+  return sweep > sums ? sweep : sums;
 }
 
 /* Blocks of a kernel that a multiprocessor holds, 0 if it has not enough shared memory or the kernel has not been built for bulk copies. cudaFuncSetAttribute() is then done, too */

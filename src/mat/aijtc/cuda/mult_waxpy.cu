@@ -31,6 +31,12 @@ struct VectorSum {
   PetscScalar *x;
 };
 
+/* In one instruction, on 16 bytes: the compiler splits it if it may */
+__device__ __forceinline__ void StorePair(PetscScalar *to, double2 pair)
+{
+  asm volatile("st.global.v2.f64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "d"(pair.x), "d"(pair.y) : "memory");
+}
+
 /* x by column, before it is there */
 struct SumInMemory {
   const PetscScalar *base, *along;
@@ -52,7 +58,8 @@ public:
     int         released[WINDOWS];
     int         shares; /* warps that have had theirs of a window, all windows together */
   };
-  static constexpr int memory = WINDOW<HALO>; /* of `base` */
+  static constexpr bool adds   = false;
+  static constexpr int  memory = WINDOW<HALO>, slots = 12; /* memory: of `base` */
 
   __device__ __forceinline__ SumWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, State *state, const VectorSum &sum) :
     WindowPlaces<HALO>(order, first), ring_(ring), state_(state), sum_(sum), rows_(SLICE_ROWS * (int)min((unsigned)SWEEP_WARPS, (unsigned)order.plane - SWEEP_WARPS * (blockIdx.x % order.groups)))
@@ -141,11 +148,12 @@ private:
   __device__ __forceinline__ void make(int j, PetscScalar *window) const
   {
     const PetscScalar  alpha = state_->alpha, shift = state_->shift;
-    const PetscCount   first = this->column(j);
-    const int          rows  = j >= 0 && j < this->deep_ ? (int)max((PetscCount)0, min((PetscCount)rows_, this->n_ - first - HALO)) : 0; /* of the block in this plane */
-    PetscScalar *const x     = sum_.x + first + HALO;
+    const PetscCount   first = this->column(j) + HALO;
+    const int          rows  = j >= 0 && j < this->deep_ ? (int)max((PetscCount)0, min((PetscCount)rows_, this->n_ - first)) : 0; /* of the block in this plane */
+    PetscScalar *const x     = sum_.x + first;
+    const bool         pairs = ((size_t)sum_.x & 15) == 0;
 
-#pragma unroll
+#pragma unroll 1
     for (int i = 2 * (int)threadIdx.x; i < WindowPlaces<HALO>::window; i += 2 * AIJTC_LANES * SWEEP_WARPS) {
       double2 *const of = reinterpret_cast<double2 *>(window + i);
       const double2  a = *of, b = *reinterpret_cast<const double2 *>(base() + i);
@@ -153,17 +161,12 @@ private:
       const int      row = i - HALO;
 
       *of = sum;
-      if (row >= 0 && row + 1 < rows) store(x + row, sum);
-      else if (row >= 0 && row < rows) x[row] = sum.x;
-    }
-  }
-
-  __device__ __forceinline__ static void store(PetscScalar *to, double2 pair)
-  {
-    if (((size_t)to & 15) == 0) *reinterpret_cast<double2 *>(to) = pair;
-    else {
-      to[0] = pair.x;
-      to[1] = pair.y;
+      if ((unsigned)row >= (unsigned)rows) continue;
+      if (pairs && row + 1 < rows) StorePair(x + row, sum);
+      else {
+        x[row] = sum.x;
+        if (row + 1 < rows) x[row + 1] = sum.y;
+      }
     }
   }
 
@@ -172,9 +175,6 @@ private:
   const VectorSum &sum_;
   int              rows_; /* of a plane */
 };
-
-/* Lines longer than this leave no room for a window of `base` in two blocks of a multiprocessor */
-constexpr int WIDEST_HALO = MIDDLE_HALO;
 
 template <int HALO>
 PetscErrorCode LaunchFor(const AIJTCLayout *layout, const SweepOrder &order, const VectorSum &x, PetscScalar *z, const DotView &dots, cudaStream_t stream)
@@ -191,6 +191,19 @@ bool DeviceHolds()
 
   return blocks >= SWEEP_BLOCKS;
 }
+
+/* The kernels for one halo */
+struct SumShape {
+  decltype(&LaunchFor<NARROW_HALO>) launch;
+  bool (*held)();
+};
+
+SumShape ShapeFor(const AIJTCLayout &A)
+{
+  if (A.line <= NARROW_HALO) return {LaunchFor<NARROW_HALO>, DeviceHolds<NARROW_HALO>};
+  if (A.line <= MIDDLE_HALO) return {LaunchFor<MIDDLE_HALO>, DeviceHolds<MIDDLE_HALO>};
+  return {LaunchFor<WIDE_HALO>, DeviceHolds<WIDE_HALO>};
+}
 } // namespace
 
 PetscErrorCode AIJTCLayoutHasWAXPY_CUDA(const AIJTCLayout *layout, PetscBool *has)
@@ -198,7 +211,7 @@ PetscErrorCode AIJTCLayoutHasWAXPY_CUDA(const AIJTCLayout *layout, PetscBool *ha
   SweepOrder order;
 
   PetscFunctionBegin;
-  *has = (PetscBool)(layout->m == layout->n && layout->line <= WIDEST_HALO && AIJTCSweepOf(*layout, &order) && (layout->line <= NARROW_HALO ? DeviceHolds<NARROW_HALO>() : DeviceHolds<WIDEST_HALO>()));
+  *has = (PetscBool)(layout->m == layout->n && AIJTCSweepOf(*layout, &order) && ShapeFor(*layout).held());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -213,6 +226,6 @@ PetscErrorCode AIJTCLayoutWAXPYMultDot_CUDA(const AIJTCLayout *layout, PETSC_UNU
   PetscCheck(has && AIJTCSweepOf(*layout, &order), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The product with this layout makes no vector: ask AIJTCLayoutHasWAXPY_CUDA()");
   PetscCheck(work->cuda && work->rows == AIJTCSweepBlocksOf(order), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space is for %u blocks of rows, the layout has %u: create it once the layout is complete", work->rows, AIJTCSweepBlocksOf(order));
   PetscCheck(x != of->base && x != of->along && z != of->base && z != of->along, PETSC_COMM_SELF, PETSC_ERR_ARG_IDN, "Neither the vector made nor the product may be one of those it is made of");
-  PetscCall(layout->line <= NARROW_HALO ? LaunchFor<NARROW_HALO>(layout, order, {*of, x}, z, dots, stream) : LaunchFor<WIDEST_HALO>(layout, order, {*of, x}, z, dots, stream));
+  PetscCall(ShapeFor(*layout).launch(layout, order, {*of, x}, z, dots, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
