@@ -217,12 +217,12 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -ksp_tccg_ahead 3 -ksp_tccg_directions 4 -ksp_tcbcgs_ahead 3 -ksp_tccg_resident false -ksp_tcbcgs_resident false -ksp_tcbcgs_variant {{classic single}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -ksp_tccg_product_vector true -ksp_tcbcgs_product_vector true -ksp_tccg_ahead 3 -ksp_tccg_directions 4 -ksp_tcbcgs_ahead 3 -ksp_tccg_resident false -ksp_tcbcgs_resident false -ksp_tcbcgs_variant {{classic single}}
       output_file: output/ex14.out
       requires: double # in single precision rounding decides after few iterations
       test:
          suffix: host
-         args: -mat_type {{aij aijtc}} -ksp_tccg_product_vector true -ksp_tcbcgs_product_vector true
+         args: -mat_type {{aij aijtc}}
       test:
          suffix: cuda
          requires: cuda

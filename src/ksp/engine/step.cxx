@@ -71,14 +71,22 @@ PetscErrorCode KSPTCMultSums(KSP ksp, KSPTC tc, Mat A, Vec x, Vec w, Vec u, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* x <- what waxpy makes, y <- A x, and *sums as KSPTCMultSums() with w = x, in one pass of the matrix where it has that. Else *sums is NULL and nothing has been done. On the host that is a pass more, so it is done where it is asked for alone */
+/* Where the user leaves it open: on the host it is a pass more; on a GPU less comes from memory, but more work is between the copies. Measured: docs/performance.md */
+static PetscBool KSPTCMakingPays(const struct _n_KSPTC *tc)
+{
+  const PetscInt large = 5000000; /* rows */
+
+  return (PetscBool)(tc->backend == KSPTC_CUDA && tc->n >= large);
+}
+
+/* x <- what waxpy makes, y <- A x, and *sums as KSPTCMultSums() with w = x, in one pass of the matrix where it has that. Else *sums is NULL and nothing has been done */
 PetscErrorCode KSPTCWAXPYMultSums(KSP ksp, KSPTC tc, Mat A, const MatAIJTCWAXPY *waxpy, Vec x, Vec u, Vec y, const PetscScalar **sums)
 {
   const PetscBool cuda = (PetscBool)(tc->backend == KSPTC_CUDA);
 
   PetscFunctionBegin;
   *sums = NULL;
-  if (!tc->sums || ksp->transpose_solve || KSPTCChecksResults(ksp) || tc->makes == KSPTC_CHOICE_FALSE || (tc->makes == KSPTC_CHOICE_DECIDE && !cuda)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tc->sums || ksp->transpose_solve || KSPTCChecksResults(ksp) || tc->makes == KSPTC_CHOICE_FALSE || (tc->makes == KSPTC_CHOICE_DECIDE && !KSPTCMakingPays(tc))) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCMultSums(A, cuda, waxpy, x, x, u, y, sums));
   if (*sums) tc->last_sums = tc->last_made = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -475,7 +475,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tcbcgs_resident` takes, but no null space, with `classic` recurrences, and `PCJACOBI` from
    the left only. Left open it takes blocks on a GPU where solves one by one would not be resident; without preconditioner for matrices only of which a product reads at least 18 bytes a row.
 
-   With `-ksp_tcbcgs_product_vector` the product that multiplies s makes it in its pass, with the same bits on a GPU; left open that is on a GPU for large grids whose planes the product of a `MATAIJTC` sweeps. On the host, with `true`,
+   With `-ksp_tcbcgs_product_vector` the product that multiplies s makes it in its pass, with the same bits on a GPU; left open that is on a GPU for grids of 5 million points and more, whose planes the product of a `MATAIJTC` sweeps. On the host, with `true`,
    it is a pass more.
 
    Sums are added in a fixed order: two runs give the same bits.
