@@ -30,24 +30,6 @@ transform_iterator<From, Function> make_transform_iterator(From from, Function f
 }
 } // namespace thrust
 
-namespace cuda
-{
-enum thread_scope {
-  thread_scope_block
-};
-enum memory_order {
-  memory_order_acq_rel
-};
-
-template <class T, thread_scope>
-struct atomic_ref {
-  T &value;
-
-  explicit atomic_ref(T &value) : value(value) { }
-  T fetch_add(T more, memory_order) const { return __atomic_fetch_add(&value, more, __ATOMIC_SEQ_CST); }
-};
-} // namespace cuda
-
 namespace cub
 {
 /* The first call of a device-wide function asks for the size of its work. True: this is it */

@@ -235,6 +235,19 @@ static PETSC_UNUSED PetscErrorCode ABReport(const ABCase *c, KSPType stock, KSPT
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PETSC_UNUSED PetscErrorCode ABLook(KSP, PetscInt, PetscReal, PetscCtx)
+{
+  return PETSC_SUCCESS;
+}
+
+/* A `tune`: a monitor that is none of PETSc's looks on */
+static PETSC_UNUSED PetscErrorCode ABWatch(KSP ksp, void *)
+{
+  PetscFunctionBeginUser;
+  PetscCall(KSPMonitorSet(ksp, ABLook, NULL, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ---- matrices, of the type -mat_type says */
 
 static PETSC_UNUSED PetscErrorCode ABMatCreate(PetscInt n, PetscInt width, Mat *A)

@@ -94,18 +94,6 @@ static PetscErrorCode SetType(KSP ksp, void *type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Look(KSP, PetscInt, PetscReal, PetscCtx)
-{
-  return PETSC_SUCCESS;
-}
-
-static PetscErrorCode Watch(KSP ksp, void *)
-{
-  PetscFunctionBeginUser;
-  PetscCall(KSPMonitorSet(ksp, Look, NULL, NULL));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Others(Mat A, Vec b)
 {
   PCJacobiType type = PC_JACOBI_ROWMAX;
@@ -117,7 +105,7 @@ static PetscErrorCode Others(Mat A, Vec b)
   type = PC_JACOBI_ROWL1;
   PetscCall(Compare("sums of rows", &c, PETSC_FALSE));
   c.A = c.P = A;
-  c.tune    = Watch;
+  c.tune    = ABWatch;
   PetscCall(Compare("a monitor of the user's", &c, PETSC_FALSE));
   c.tune = NULL;
   PetscCall(MatUniform(15, 13, 22.6, &other));

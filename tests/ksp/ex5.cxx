@@ -523,6 +523,23 @@ static PetscErrorCode FlopsOfOneNumber(KSPType stock, KSPType fused, Mat A, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Where products make the vectors that they multiply, on the host */
+static PetscErrorCode FlopsOfVectorsMade(Mat A, Mat N, Vec b)
+{
+  const char *const options[][2] = {
+    {"-ksp_tccg_product_vector",   "true"},
+    {"-ksp_tcbcgs_product_vector", "true"},
+    {"-ksp_tccg_directions",       "4"   }
+  };
+
+  PetscFunctionBeginUser;
+  for (const auto &option : options) PetscCall(PetscOptionsSetValue(NULL, option[0], option[1]));
+  PetscCall(Flops(KSPCG, "tccg", A, b, 0.0, "flops of tccg, vectors made"));
+  PetscCall(Flops(KSPBCGS, "tcbcgs", N, b, 0.0, "flops of tcbcgs, vectors made"));
+  for (const auto &option : options) PetscCall(PetscOptionsClearValue(NULL, option[0]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A, N;
@@ -559,6 +576,7 @@ int main(int argc, char **argv)
   PetscCall(Flops(KSPBCGS, "tcbcgs", N, b, 2.0, "flops of tcbcgs single"));
   PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
   PetscCall(FlopsWithNullSpace(b));
+  PetscCall(FlopsOfVectorsMade(A, N, b));
   PetscCall(FlopsOfOneNumber(KSPCG, "tccg", A, b, "flops of tccg with one number"));
   PetscCall(FlopsOfOneNumber(KSPBCGS, "tcbcgs", N, b, "flops of tcbcgs with one number"));
   PetscCall(Options("tccg", A, b, x));

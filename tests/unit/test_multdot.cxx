@@ -327,12 +327,18 @@ TEST_P(MultDot, MakesNothingOnceStopped)
   }
 }
 
-/* Matrices that are not square, and on a device all whose planes are not swept */
+/* Matrices that are not square, and on a device all whose planes are not swept, or of more slots than there is room for */
 TEST_P(MultDot, MakesNoVector)
 {
   const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
   ProductAndDots    wide(GetParam(), SweptPlanes(2200101, 2190002, 288), params, true), lines(GetParam(), SweptPlanes(2200101, 2200101, 700), params, true), runs(GetParam(), SweptPlanes(2200101, 2200101, 288), params);
 
+  Csr stencil = Banded(2200101, 2200101, {-20042, -20041, -20040, -20039, -20038, -2, -1, 0, 1, 2, 20038, 20039, 20040, 20041, 20042});
+  for (PetscScalar &a : stencil.a) a = 0.5;
+  ProductAndDots many(GetParam(), stencil, params, true);
+
+  if (many.layout.cuda) { EXPECT_EQ(many.RowsBlocks(), 220u); } /* swept */
+  EXPECT_EQ(many.MakesItsVector(), GetParam() == Backend::Host);
   EXPECT_FALSE(wide.MakesItsVector());
   EXPECT_EQ(lines.MakesItsVector(), GetParam() == Backend::Host);
   EXPECT_EQ(runs.MakesItsVector(), GetParam() == Backend::Host);

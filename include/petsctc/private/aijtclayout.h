@@ -289,10 +289,10 @@ typedef struct {
   PetscBool          minus;
 } AIJTCWAXPY;
 
-/* Has the layout a product that makes its vector in its pass? Of a square matrix. On the host it is one with a pass more */
+/* Has the layout a product that makes its vector in its pass? Of a square matrix, on a device where planes are swept, of slices of up to 12 slots. On the host it is one with a pass more */
 PETSC_INTERN PetscErrorCode AIJTCLayoutHasWAXPY_Host(const AIJTCLayout *layout, PetscBool *has);
 PETSC_INTERN PetscErrorCode AIJTCLayoutHasWAXPY_CUDA(const AIJTCLayout *layout, PetscBool *has);
 
-/* x <- base - shift + alpha along, and then AIJTCLayoutMultDot() with w = x. Neither x nor z may be base or along. The bits of x are those of fma(alpha, along[i], base[i] - shift) on a device, but for those of the host's compiler */
+/* x <- base - shift + alpha along, and then AIJTCLayoutMultDot() with w = x. x and z are vectors of their own, u may be base, along or x. The bits of x are those of fma(alpha, along[i], base[i] - shift) on a device, but for those of the host's compiler */
 PETSC_INTERN PetscErrorCode AIJTCLayoutWAXPYMultDot_Host(const AIJTCLayout *layout, PetscBool tensor, const AIJTCWAXPY *of, PetscScalar x[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutWAXPYMultDot_CUDA(const AIJTCLayout *layout, PetscBool tensor, const AIJTCWAXPY *of, PetscScalar x[], const PetscScalar u[], PetscScalar z[], PetscScalar result[], AIJTCDotWork *work, PetscTCStream stream);

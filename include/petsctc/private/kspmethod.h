@@ -241,6 +241,7 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   PetscCall(VecGetLocalSize(ksp->vec_sol, &m->n));
   m->w->record = NULL; /* of a solve that ended with an error */
   m->w->sums   = NULL; /* of the last one: a resident solver on the host takes its own */
+  m->w->made   = {};
   m->begun = m->awaited = 0;
   PetscCall(KSPTCResetScalars(m));
   m->unsettled = PETSC_FALSE;

@@ -189,7 +189,7 @@ typedef struct {
   PetscErrorCode (*stabilize_blocks)(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar u[], const PetscScalar s[], const PetscScalar rp[], PetscScalar t[], TCBCGSWork *work, PetscTCStream stream);
   /* (What half does to the scalars if work->made is, and what stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; rhonext <- r.rp */
   PetscErrorCode (*update)(PetscInt n, const PetscScalar p[], const PetscScalar s[], const PetscScalar t[], const PetscScalar rp[], PetscScalar x[], PetscScalar r[], TCBCGSWork *work, PetscTCStream stream);
-  /* In place of update and the next direction, with rhonext of stabilize: (what that does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; beta <- that of the next direction; p <- r - omega beta (v - vmean) + beta p; advanced <- 1: the
+  /* In place of update and the next direction, with rhonext of stabilize: (what half does to the scalars if work->made is, and what stabilize does if work->sums is set.) x <- x + alpha p + omega s; r <- s - omega (t - tmean); rr <- r.r; beta <- that of the next direction; p <- r - omega beta (v - vmean) + beta p; advanced <- 1: the
      other scalars of the direction come with the next breakdown */
   PetscErrorCode (*advance)(PetscInt n, const PetscScalar s[], const PetscScalar t[], const PetscScalar v[], PetscScalar x[], PetscScalar r[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);
   PetscErrorCode (*read)(const TCBCGSWork *work, TCBCGSScalars *host, PetscTCStream stream);

@@ -19,9 +19,9 @@
                     advance          64 n  15.3 us
                     breakdown_scaled, stabilize_scaled 32 n each, 7.7 us
                     breakdown_blocks, stabilize_blocks (24 + 8 bs) n each for blocks of bs rows, bs = 3: 48 n, 11.5 us
-                  An iteration is direction + breakdown + half + stabilize + update = 144 n, 112 n where products bring the sums of breakdown and stabilize (these are then part of half and update), with a diagonal preconditioner from the left 176 n (192 n were it applied by itself).
+                  An iteration is direction + breakdown + half + stabilize + update = 144 n, 112 n where products bring the sums of breakdown and stabilize (these are then part of half and update), 104 n where the second product makes s, with a diagonal preconditioner from the left 176 n (192 n were it applied by itself).
                   With blocks of bs rows from the left (160 + 16 bs) n (176 + 16 bs were they applied by themselves).
-                  With advance breakdown + half + stabilize + advance = 128 n (stabilize reads rp too: 24 n), 88 n where products bring the sums, and 8 n for rp there.
+                  With advance breakdown + half + stabilize + advance = 128 n (stabilize reads rp too: 24 n), 88 n where products bring the sums, 80 n where the second one makes s, and 8 n for rp there.
    References     H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear systems, SIAM J. Sci. Stat.
                   Comput. 13(2), 1992
                   Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026

@@ -16,7 +16,7 @@
                     slope            16 n   3.8 us
                     advance          72 n  17.3 us   (with a z that is not r 80 n)
                     advance_scaled   88 n  21.1 us
-                  An iteration without preconditioner is direction + curvature + update = 88 n, 72 n where the product brings p.w (curvature is then part of the update), 64 n where x follows with the next direction, which reads p as well, 58 n where it follows four updates together; with a diagonal one 16 n
+                  An iteration without preconditioner is direction + curvature + update = 88 n, 72 n where the product brings p.w (curvature is then part of the update), 64 n where x follows with the next direction, which reads p as well, 58 n where it follows four updates together, 52 n where besides the product makes three directions of four; with a diagonal one 16 n
                   more (40 n were it applied by itself: 24 n, and project). An iteration that carries A p is slope + advance = 88 n, 72 n where the product brings z.s: as much as classic ones with x in time, in one launch less.
                   With blocks of bs rows (8 + 8 bs) n more than without preconditioner (32 + 8 bs were they applied by themselves). 40^3 nodes of 3 unknowns, 192,000 rows: update_blocks without x 10.8 MB, 2.5 us, so that a launch and its last
                   block decide.

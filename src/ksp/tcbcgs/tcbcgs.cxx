@@ -281,6 +281,12 @@ static PetscErrorCode TCBCGSSecond(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does v.rp stop the solve, as the host knows? Then half finds that, and the product is left out. On a GPU the host does not know */
+static PetscBool TCBCGSBreaksDown(const KSP_TCBCGS *bcgs, const PetscScalar *d1)
+{
+  return (PetscBool)(bcgs->backend == KSPTC_HOST && (*d1 == 0.0 || PetscIsInfOrNanScalar(*d1)));
+}
+
 /* s, t <- K s and their sums in the pass of the product, where that makes s, and where the product before has left v.rp: then bcgs->w->made */
 static PetscErrorCode TCBCGSMakeAndMultiply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
@@ -294,7 +300,7 @@ static PetscErrorCode TCBCGSMakeAndMultiply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt 
 
   PetscFunctionBegin;
   bcgs->w->made = NULL;
-  if (!bcgs->identity || !d1 || KSPTCInVain(bcgs)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!bcgs->identity || !d1 || KSPTCInVain(bcgs) || TCBCGSBreaksDown(bcgs, d1)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   PetscCall(KSPTCWAXPYMultSums(ksp, bcgs, A, &waxpy, ksp->work[BCGS_S], bcgs->single ? ksp->work[BCGS_RP] : NULL, ksp->work[BCGS_T], &sums));
   if (!sums) PetscFunctionReturn(PETSC_SUCCESS);

@@ -160,6 +160,15 @@ static PetscErrorCode TCCGMultiply(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does the direction stop the solve, as the host knows without one? Then the product is left out. On a GPU the host does not know */
+static PetscBool TCCGDirectionStops(const KSP_TCCG *cg)
+{
+  const TCCGScalars *s = cg->w->s;
+
+  if (cg->backend != KSPTC_HOST) return PETSC_FALSE;
+  return (PetscBool)(PetscIsInfOrNanReal(s->beta) || s->beta == 0.0 || s->beta * s->betaold < 0.0);
+}
+
 /* p, w <- A p and p.w in the pass of the product, where that makes p: then cg->w->made. Not where x follows with p, nor where p takes the old one's place, which the product still reads, nor where z is where w goes */
 static PetscErrorCode TCCGMakeAndMultiply(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool z_is_r)
 {
@@ -171,7 +180,7 @@ static PetscErrorCode TCCGMakeAndMultiply(KSP ksp, KSP_TCCG *cg, PetscInt i, Pet
 
   PetscFunctionBegin;
   cg->w->made = PETSC_FALSE;
-  if (!i || old == P || !z_is_r || cg->late == cg->kept || KSPTCInVain(cg)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!i || old == P || !z_is_r || cg->late == cg->kept || KSPTCInVain(cg) || TCCGDirectionStops(cg)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCWAXPYMultSums(ksp, cg, cg->A, &waxpy, P, NULL, ksp->work[1], &cg->w->sums));
   if (!cg->w->sums) PetscFunctionReturn(PETSC_SUCCESS);
   cg->w->first = PETSC_FALSE;

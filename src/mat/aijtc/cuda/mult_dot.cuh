@@ -68,11 +68,6 @@ public:
     }
   };
 
-  __device__ __forceinline__ bool        on() const { return dots_.w != nullptr; }
-  __device__ __forceinline__ bool        of(const PetscScalar *x) const { return dots_.w == x; }
-  __device__ __forceinline__ PetscScalar w(PetscInt row) const { return dots_.w[row]; }
-  __device__ __forceinline__ PetscScalar u(PetscInt row) const { return dots_.u[row]; }
-
   template <int K>
   __device__ __forceinline__ void add(const Terms<K> &terms) const
   {

@@ -1,29 +1,25 @@
 /*
    Method
-     z = A x for large grids of planes whose slices are constants and offsets, so that reading x is nearly all of the work. A block has the same 2048 rows of many planes, one after the other, with x in
-     shared memory: the window of its rows, and HALO numbers on either side, of three planes. The rows of a plane gather from its own window and from those of the planes before and behind. So x
-     crosses from L2 once a plane and block, instead of once for each offset that finds nothing in L1.
+     z = A x for large grids of planes whose slices are constants and offsets, so that reading x is nearly all of the work: planes are swept (mult_sweep.cuh), with x in shared memory. So x crosses from L2 once a plane and
+     block, instead of once for each offset that finds nothing in L1.
 
-     The warps of a block go through the planes each on its own. A window comes as one bulk copy, whose end an mbarrier tells; the warp that is the last to be done with a window sends for the one that takes
-     its place. A warp is done with the plane before as soon as it has added the slots that look back, the first ones, and needs the plane behind for the last ones: so a window has a plane's time to come.
+     The warps of a block go through the planes each on its own. A window comes as one bulk copy, whose end an mbarrier tells; the warp that is the last to be done with a window sends for the one that takes its place: so
+     a window has a plane's time to come. What is left are instructions.
 
-     What is left are instructions. While a warp adds up a slice, the slots of its next one come, one to a lane, which finds the window that the slot's columns are in and leaves for all lanes what they need:
-     value, masks, and where in the ring the columns of the first lane are. If a slot's columns are in no window, or the slice has another form, x is read from global memory as elsewhere, after the
-     sweep: windows are a matter of speed only. Sums are added slot by slot, with the bits of the other kernels (mult_rows.cuh).
+     x is read from memory, as elsewhere, for slices that are not swept, after the sweep: windows are a matter of speed only. Sums are added slot by slot, with the bits of the other kernels (mult_rows.cuh).
 
      Compute capability 9.0 and newer; elsewhere planes are not swept. Compute Sanitizer's racecheck takes neither a count nor an mbarrier for an order between the reads of a window and the copy that takes its place, and
      reports the two.
 
    Layout
-     include/petsctc/private/aijtclayout.h. A plane is `plane` slices of 4 x 32 rows, layout->stride rows to the nearest slice: windows of following planes are 128 `plane` columns apart. Window j of a block,
-     j = -1 .. deep, is at place (j + 1) mod WINDOWS of the ring. Shared memory: sums of RowDots, the ring, a slice for each warp, the ring's barriers and counts.
+     mult_sweep.cuh. Shared memory: the ring, a slice for each warp, the ring's barriers and counts; behind the sweep the sums of RowDots.
 
    Memory traffic
      8 bytes a row of z, 8 (1 + 2 HALO / 2048) (planes + 2) / planes of x from L2, of which 8 from memory; slots and masks. 7-point 256^3: 306 MB from memory, 71 us at 4.3 TB/s; 134 + 183 + 34 MB from
      L2, 64 us at 5.5 TB/s; 7 reads of shared memory a row, 32 us.
 
    References
-     Micikevicius, 3D finite difference computation on GPUs using CUDA, GPGPU-2, 2009; PTX ISA: mbarrier, cp.async.bulk
+     mult_sweep.cuh
 */
 #include "mult_sweep.cuh"
 #include <algorithm>

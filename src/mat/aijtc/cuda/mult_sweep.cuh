@@ -23,7 +23,6 @@
 
 #include "mult.cuh"
 #include "mult_rows.cuh"
-#include <cuda/atomic>
 
 constexpr int SWEEP_WARPS  = 16;
 constexpr int SWEEP_BLOCKS = 2;  /* of a multiprocessor */
@@ -101,7 +100,7 @@ __device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *fro
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(bytes) : "memory");
   if (bytes) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(SharedAddress(barrier)) : "memory");
 }
-#else /* never launched, SweepIsBuilt() */
+#else /* never launched, SweepBlocksHeld() */
 __device__ __forceinline__ void InitializeBarrier(uint64_t *) { }
 __device__ __forceinline__ void Arrive(uint64_t *) { }
 __device__ __forceinline__ void AwaitPhase(uint64_t *, unsigned) { }
@@ -133,7 +132,7 @@ public:
   }
 
 protected:
-  /* By threads that are counted from 0: one of all warps of the block, that the others are done? */
+  /* By a warp: is it the last of the block to count? What the others did before is done */
   __device__ __forceinline__ static bool lastOfWarps(int *counter)
   {
     int count = 0;
@@ -302,11 +301,11 @@ template <class Windows, int DOTS>
 __global__ void __launch_bounds__(AIJTC_LANES *SWEEP_WARPS, SWEEP_BLOCKS)
   SweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, PetscInt m, const __grid_constant__ typename Windows::Source x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  extern __shared__ PetscScalar ring[]; /* then what windows have of their own, the slices, State; behind the sweep the sums of RowDots */
-  SweptTerms<DOTS>              terms;
-  const int                     lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
-  const PetscInt                in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
-  const PetscInt                first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
+  extern __shared__ __align__(16) PetscScalar ring[]; /* then what windows have of their own, the slices, State; behind the sweep the sums of RowDots */
+  SweptTerms<DOTS>                            terms;
+  const int                                   lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
+  const PetscInt                              in_plane = (PetscInt)(SWEEP_WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's slices in their planes */
+  const PetscInt                              first    = order.begin + (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
   SweptSlot *const all = reinterpret_cast<SweptSlot *>(ring + WINDOWS * Windows::window + Windows::memory), *const slots = all + Windows::slots * warp; /* of this warp */
   const Windows windows(order, first - warp, ring, reinterpret_cast<typename Windows::State *>(all + Windows::slots * SWEEP_WARPS), x);
   const auto    slice  = [&](int k) { return first + k * order.plane; };

@@ -189,7 +189,7 @@ PetscErrorCode AIJTCLayoutWAXPYMultDot_Host(const AIJTCLayout *layout, PetscBool
 
   PetscFunctionBegin;
   PetscCheck(layout->m == layout->n, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "A matrix of %" PetscInt_FMT " rows and %" PetscInt_FMT " columns multiplies no vector that is made of such of its rows", layout->m, layout->n);
-  PetscCheck(x != of->base && x != of->along && z != of->base && z != of->along, PETSC_COMM_SELF, PETSC_ERR_ARG_IDN, "Neither the vector made nor the product may be one of those it is made of");
+  PetscCheck(x != of->base && x != of->along && z != of->base && z != of->along && z != x && z != u, PETSC_COMM_SELF, PETSC_ERR_ARG_IDN, "Neither the vector made nor the product may be another of the vectors");
   if (*of->stop != 0.0) PetscFunctionReturn(PETSC_SUCCESS);
   alpha = of->minus ? -(*of->over / *of->under) : *of->over / *of->under;
 
