@@ -123,16 +123,16 @@ T reduce(unsigned mask, T value, Combine combine)
 typedef long long Pair __attribute__((vector_size(16)));
 
 /* 16 bytes in one access */
-inline void store16(void *to, double number, uint64_t tag)
+inline void store16(void *to, uint64_t low, uint64_t high)
 {
-  *(volatile Pair *)to = Pair{(long long)bitsOf(number), (long long)tag};
+  *(volatile Pair *)to = Pair{(long long)low, (long long)high};
 }
-inline void load16(const void *from, long long &bits, uint64_t &tag)
+inline void load16(const void *from, uint64_t &low, uint64_t &high)
 {
   const Pair pair = *(const volatile Pair *)from;
 
-  bits = pair[0];
-  tag  = (uint64_t)pair[1];
+  low  = (uint64_t)pair[0];
+  high = (uint64_t)pair[1];
 }
 
 /* mma.m8n8k4: four fused multiply-adds for each entry, in order. The device adds with at least that accuracy, in an order of its own */
@@ -234,6 +234,11 @@ template <class T>
 T __reduce_add_sync(unsigned mask, T value)
 {
   return emulation::reduce(mask, value, [](T a, T b) { return (T)(a + b); });
+}
+template <class T>
+T __reduce_or_sync(unsigned mask, T value)
+{
+  return emulation::reduce(mask, value, [](T a, T b) { return (T)(a | b); });
 }
 template <class T>
 T __reduce_max_sync(unsigned mask, T value)

@@ -15,8 +15,8 @@ PTX = (
     ("fence.proxy.async", "(void)0"),
     ("cp.async.bulk", "(void)0"),  # done by the arrival before it
     ("mma.sync.aligned.m8n8k4", "emulation::multiplyTile(d0, d1, a, b, c0, c1)"),
-    ("st.relaxed.gpu.global.b128", "emulation::store16(to, number, tag)"),
-    ("ld.relaxed.gpu.global.b128", "emulation::load16(from, bits, tagged.tag)"),
+    ("st.relaxed.gpu.global.b128", "emulation::store16(to, low, high)"),
+    ("ld.relaxed.gpu.global.b128", "emulation::load16(from, low, high)"),
     ("globaltimer", "ns = emulation::nanoseconds()"),
     ("atom.release.gpu.global.inc", "before = emulation::atomicIncrement(arrived, members - 1)"),
     ("st.global.v2.f64", "to[0] = pair.x, to[1] = pair.y"),

@@ -109,6 +109,17 @@ PETSCTC_HOST_DEVICE bool PetscTCStepStopped(const typename Step::Scalars &s)
   else return (void)s, false;
 }
 
+/* The bounds of the test, by the first norm's square */
+template <class Scalars>
+PETSCTC_HOST_DEVICE void PetscTCSetBounds(Scalars &s, PetscReal square, const PetscTCBounds &bounds)
+{
+  const PetscReal norm = PetscSqrtReal(PetscAbsReal(square));
+
+  if (!bounds.sets) return;
+  s.above = PetscMax(bounds.rtol * norm, bounds.atol);
+  s.below = bounds.divtol * norm;
+}
+
 /* The end of an iteration that the host looks at later. The comparisons are those of KSPConvergedDefault(): a bound that is NaN ends nothing */
 template <class Scalars>
 PETSCTC_HOST_DEVICE void PetscTCEndIteration(Scalars &s, PetscReal square, const PetscTCTest &test, Scalars *record)
@@ -117,7 +128,7 @@ PETSCTC_HOST_DEVICE void PetscTCEndIteration(Scalars &s, PetscReal square, const
   if (test.norm != PETSCTC_NORM_NONE) {
     const PetscReal norm = PetscSqrtReal(PetscAbsReal(square));
 
-    if (PetscTCIsInfOrNan(norm) || norm <= test.above || norm >= test.below) s.stop = PETSCTC_STOP_TEST;
+    if (PetscTCIsInfOrNan(norm) || norm <= (test.given ? s.above : test.above) || norm >= (test.given ? s.below : test.below)) s.stop = PETSCTC_STOP_TEST;
   }
   *record = s;
 }

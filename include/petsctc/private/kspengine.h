@@ -164,6 +164,8 @@ struct _n_KSPTC {
   PetscInt      lead;      /* iterations that may begin ahead: 0 where that is not legal */
   PetscInt      begun;     /* iterations */
   PetscInt      awaited;   /* of these, so many are known to be over */
+  PetscBool     early;     /* a call of a resident kernel may begin before the host has looked at the first norm .. */
+  PetscBool     unlooked;  /* .. which it has not yet */
   PetscBool     unsettled; /* a solve that began iterations ahead has not been waited for */
 };
 
@@ -262,6 +264,7 @@ PETSC_INTERN PetscReal      KSPTCNormFactor(KSP, KSPTC);
 PETSC_INTERN void           KSPTCScaleTest(KSP, KSPTC, PetscTCTest *);
 
 /* resident.cxx */
+PETSC_INTERN PetscErrorCode KSPTCMayBeginEarly(KSP, KSPTC, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], PetscBool, Vec, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCResidentRefused(KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCResidentRelease(KSPTC);

@@ -38,6 +38,46 @@ static inline PetscErrorCode KSPTCReadScalars(M *m)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The step that makes the first norm comes next. It leaves a record, number 0, and if tc->early the bounds of the test too. None follows it before KSPTCFirstNormBegun() */
+template <class M>
+static inline PetscErrorCode KSPTCMakesFirstNorm(KSP ksp, M *m, PetscTCNorm norm)
+{
+  const PetscBool compared = (PetscBool)(m->early && ksp->converged == KSPConvergedDefault && ksp->chknorm < 0 && ksp->min_it <= 0);
+
+  PetscFunctionBegin;
+  m->unsettled       = PETSC_TRUE;
+  m->unlooked        = m->early;
+  m->w->record       = m->w->records;
+  m->w->record->stop = PETSCTC_STOP_UNWRITTEN;
+  m->w->test         = {m->early ? norm : PETSCTC_NORM_NONE, -1.0, HUGE_VAL, compared};
+  m->w->bounds       = {m->early, ksp->rtol, ksp->abstol, ksp->divtol};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <class M>
+static inline PetscErrorCode KSPTCFirstNormBegun(M *m)
+{
+  PetscFunctionBegin;
+  m->w->record      = NULL;
+  m->w->bounds.sets = PETSC_FALSE;
+  PetscCall((*m->steps->mark)(m->w, 0, m->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The scalars with the first norm */
+template <class M>
+static inline PetscErrorCode KSPTCAwaitFirstNorm(M *m)
+{
+  PetscFunctionBegin;
+  PetscCall((*m->steps->await)(m->w, 0));
+  m->s        = m->w->records[0];
+  m->unlooked = PETSC_FALSE;
+  if (!m->begun) m->unsettled = PETSC_FALSE;
+  PetscCheck((PetscTCStop)m->s.stop != PETSCTC_STOP_UNWRITTEN, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The step that makes the first norm has left no record");
+  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(m->s)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Iteration `it` is about to be begun, and what ends it comes next: it leaves a record if the host looks later, and tests the norm. None follows it before KSPTCIterationBegun() */
 template <class M>
 static inline PetscErrorCode KSPTCEndsIteration(KSP ksp, M *m, PetscInt it, PetscTCNorm norm)
@@ -102,7 +142,7 @@ static inline PetscErrorCode KSPTCResidentChunk(KSP ksp, M *m, PetscTCNorm norm,
   chunk->last          = PetscMax(m->begun + 1, PetscMin(m->begun + PETSCTC_MAX_CALL, ksp->max_it));
   chunk->computed_from = ksp->chknorm;
   chunk->compared_from = compared ? PetscMax(ksp->chknorm + 1, ksp->min_it) : PETSC_INT_MAX;
-  chunk->test          = {norm, ksp->ttol, ksp->divtol * ksp->rnorm0};
+  chunk->test          = {norm, ksp->ttol, ksp->divtol * ksp->rnorm0, m->unlooked};
   KSPTCScaleTest(ksp, m, &chunk->test);
   chunk->records = m->w->records;
   for (PetscInt it = chunk->first + 1; it <= chunk->last; it++) m->w->records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
@@ -242,7 +282,9 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   m->w->record = NULL; /* of a solve that ended with an error */
   m->w->sums   = NULL; /* of the last one: a resident solver on the host takes its own */
   m->w->made   = {};
+  m->w->bounds = {};
   m->begun = m->awaited = 0;
+  m->unlooked           = PETSC_FALSE;
   PetscCall(KSPTCResetScalars(m));
   m->unsettled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -53,10 +53,17 @@ typedef enum {
 } PetscTCNorm;
 
 /* The solve goes on while the norm is above the one and below the other bound, and neither Inf nor NaN */
-typedef struct {
+struct PetscTCTest {
   PetscTCNorm norm;
   PetscReal   above, below;
-} PetscTCTest;
+  PetscBool   given = PETSC_FALSE; /* the bounds are in the scalars, where the first norm has set them */
+};
+
+/* How the first norm sets them, as KSPConvergedDefault() does where the guess is zero: above <- max(rtol norm, atol), below <- divtol norm */
+typedef struct {
+  PetscBool sets; /* does it? */
+  PetscReal rtol, atol, divtol;
+} PetscTCBounds;
 
 /* Square blocks on the diagonal, of a preconditioner that steps apply in their pass. Lanes read consecutive addresses: column k of all blocks is a vector, d[k * stride + row] */
 typedef struct {
@@ -76,6 +83,7 @@ typedef struct {
   PetscReal zs;                 /* z.A z, where A p is carried */
   PetscReal late;               /* so many updates have left x to a later direction, or to settle */
   PetscReal past[PETSCTC_LATE]; /* their a, the earliest first */
+  PetscReal above, below;       /* bounds of the test, if the first norm has set them */
   PetscReal stop;               /* a PetscTCStop */
 } TCCGScalars;
 
@@ -87,6 +95,7 @@ typedef struct {
   PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
   PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
   TCCGScalars       *record;
+  PetscTCBounds      bounds;   /* of project. Set by the caller, at any time */
   const PetscScalar *sums;     /* p.w, or z.s, of the product that the coming update, or advance, follows, in the memory of the vectors: then that begins with what curvature, or slope, does. NULL: that has run. Set by the caller, at any time */
   PetscBool          first;    /* for that, as curvature's */
   PetscBool          made;     /* with sums: the product has made p too, so that the coming update begins with what direction does to the scalars, not first and x NULL there. Set by the caller, at any time */
@@ -101,7 +110,7 @@ typedef struct {
   PetscErrorCode (*reset)(TCCGWork *work, PetscTCStream stream);
   /* rr <- r.r */
   PetscErrorCode (*residual)(PetscInt n, const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
-  /* betaold <- beta; beta <- z.r; zz <- z.z; shift <- 0. z may be r. Does nothing once stopped */
+  /* betaold <- beta; beta <- z.r; zz <- z.z; shift <- 0; bounds of the test if work->bounds sets them. z may be r. Does nothing once stopped */
   PetscErrorCode (*project)(PetscInt n, const PetscScalar z[], const PetscScalar r[], TCCGWork *work, PetscTCStream stream);
   /* b <- first ? 0 : beta/betaold; p <- z - shift + b p (first: p <- z - shift, p's old content is not read). Before that: stop <- BETA_NAN, BETA_ZERO, or (not first) BETA_SIGN if beta*betaold < 0, in this order.
      old: not first, the p of so many iterations before, the last one last, which may be p.
@@ -149,6 +158,7 @@ typedef struct {
   PetscReal rhonext;         /* r.rp after the update: rho of the next iteration */
   PetscReal vmean, tmean;    /* with a projection: what v and t have too much in every element, which all that read them take off. Else 0 */
   PetscReal advanced;        /* 1: advance has made p of the next iteration, whose scalars come with its breakdown */
+  PetscReal above, below;    /* bounds of the test, if the first norm has set them */
   PetscReal stop;            /* a PetscTCStop */
 } TCBCGSScalars;
 
@@ -160,6 +170,7 @@ typedef struct {
   PetscTCEvent      *events;  /* CUDA: [PETSCTC_RECORDS] */
   PetscTCTest        test;    /* of the step that ends the coming iteration, and where it leaves the scalars; NULL: no test, no record. Set by the caller, at any time */
   TCBCGSScalars     *record;
+  PetscTCBounds      bounds;   /* of start. Set by the caller, at any time */
   const PetscScalar *sums;     /* of the product that the coming half (v.rp), update (s.t, t.t) or advance (s.t, t.t, rp.t, rp.s) follows, in the memory of the vectors, for breakdown or stabilize as its part. NULL: that has run. Set by the caller */
   const PetscScalar *made;     /* v.rp, where the product of which sums is has made s, so that the coming update or advance begins with what half does to the scalars, or NULL. Set by the caller, at any time */
   PetscBool          constant; /* the steps with a diagonal preconditioner or with blocks: that ends with the projection against a constant null space. Set by the caller, at any time */
@@ -170,7 +181,7 @@ typedef struct {
   PetscErrorCode (*destroy)(TCBCGSWork *work);
   /* stop <- 0, rho = alpha = omega = 1 (so that rhoold = alpha = omegaold = 1 in the first direction), the rest 0 */
   PetscErrorCode (*reset)(TCBCGSWork *work, PetscTCStream stream);
-  /* rr <- r.r, rp <- r, rhonext <- r.r, p <- 0, v <- 0 */
+  /* rr <- r.r, rp <- r, rhonext <- r.r, p <- 0, v <- 0; bounds of the test if work->bounds sets them */
   PetscErrorCode (*start)(PetscInt n, const PetscScalar r[], PetscScalar rp[], PetscScalar p[], PetscScalar v[], TCBCGSWork *work, PetscTCStream stream);
   /* rhoold <- rho; rho <- rhonext; omegaold <- omega; beta <- (rho/rhoold)(alpha/omegaold); p <- r - omegaold beta (v - vmean) + beta p */
   PetscErrorCode (*direction)(PetscInt n, const PetscScalar r[], const PetscScalar v[], PetscScalar p[], TCBCGSWork *work, PetscTCStream stream);

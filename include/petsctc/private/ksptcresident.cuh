@@ -33,7 +33,7 @@ struct KSPTCCall {
   KSPTCChunk<Scalars> chunk;
   PetscTCTagged      *published;
   Scalars            *records; /* in device memory, until the call ends: a store to the host's memory would take its time in every iteration */
-  PetscTCTagged      *sums;
+  PetscTCPair        *sums;
   uint64_t           *tag;
   PetscTCLateBlock   *late;
   unsigned long long  bound;
@@ -159,18 +159,16 @@ __device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published,
 
 #pragma unroll 1
   for (int of_warp = thread - lane; of_warp < own.ghosts; of_warp += KSPTC_FETCH * threads) {
-    const int g = of_warp + lane;
-    double    number[KSPTC_FETCH];
-    int       row[KSPTC_FETCH];
+    const int     g = of_warp + lane;
+    PetscTCTagged tagged[KSPTC_FETCH];
+    int           row[KSPTC_FETCH];
 
 #pragma unroll
     for (int n = 0; n < KSPTC_FETCH; n++) row[n] = g + n * threads < own.ghosts ? own.ghost[g + n * threads] : -1;
-    if (!PetscTCFetchAll<KSPTC_FETCH>(
-          published, [&](int n) { return row[n]; }, number, tag, patience, (int)it))
-      return false;
+    if (!PetscTCAwait<KSPTC_FETCH>([&](int n) { return row[n] >= 0; }, [&](int n) { return published + max(row[n], 0); }, tagged, tag, patience, (int)it)) return false;
 #pragma unroll
     for (int n = 0; n < KSPTC_FETCH; n++) {
-      if (row[n] >= 0) to[g + n * threads] = number[n];
+      if (row[n] >= 0) to[g + n * threads] = tagged[n].number;
     }
   }
   return true;

@@ -31,6 +31,7 @@ PETSCTC_HOST_DEVICE PetscTCTest KSPTCTestAt(const KSPTCChunk<Scalars> &chunk, Pe
   if (it < chunk.compared_from) {
     test.above = -1.0;
     test.below = HUGE_VAL;
+    test.given = PETSC_FALSE;
   }
   if (it < chunk.computed_from) test.norm = PETSCTC_NORM_NONE;
   return test;
@@ -42,10 +43,15 @@ typedef struct {
   uint64_t    tag;
 } PetscTCTagged;
 
+/* Two sums of a block, likewise, as bits of which the lowest tell that (sum_barrier.cuh) */
+typedef struct {
+  uint64_t low, high;
+} PetscTCPair;
+
 typedef struct {
   PetscBool         cuda;
   PetscTCTagged    *published; /* CUDA: of every row, what blocks that have it as a ghost need: one number, or two */
-  PetscTCTagged    *sums;      /* CUDA */
+  PetscTCPair      *sums;      /* CUDA */
   uint64_t         *tag;       /* CUDA: the last tag given */
   void             *records;   /* CUDA: [PETSCTC_RECORDS] scalars of the method */
   PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */

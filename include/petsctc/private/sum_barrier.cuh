@@ -1,22 +1,26 @@
 /*
    SumBarrier: a barrier of all blocks of a cooperative grid with K sums over all its threads, of which all blocks get the same bits.
 
-   Method   No counter and no fence. Every block leaves a record for each of its sums: the sum and the tag of this barrier, 16 bytes in one store. Warp k of every block reads the records of sum k of all blocks again
-            and again until they have the tag, lane l those of blocks l, l + 32, ..; adds its own in this order, then the lanes' as any warp's are folded. So a sum that all blocks need costs the block's own
-            reduction, one store and, once the last block has stored, one load. The other warps have something else to do meanwhile.
-            Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300.
-   Tags     grow by one with every barrier, also from one kernel to the next: nothing is ever cleared.
+   Method   No counter and no fence. Every block leaves a record for each two of its sums, 16 bytes in one store: the lowest bits of the two numbers are not theirs, but tell for which barrier they are. Warp k of every block
+            reads the records of sums 2 k and 2 k + 1 of all blocks again and again until they are those of this barrier, lane l those of blocks l, l + 32, ..; adds its own in this order, then the lanes' as any warp's
+            are folded. So sums that all blocks need cost the block's own reduction, one store and, once the last block has stored, one load, and up to two of them no more than one: nobody but warp 0 has to do with them.
+            A block's part of a sum loses its lowest bit, always: which barrier it is for changes no bit of what is read.
+            The other warps have something else to do meanwhile.
+            Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300. They look again only for the records of those
+            32 blocks of which one is missing, and each record has a sector of memory for itself: all blocks look at the same few lines, and who looks is in the way of who stores.
+   Tags     grow by one with every barrier, also from one kernel to the next: nothing is ever cleared, and a kernel leaves the tag of its last barrier to the next. With two bits a record tells four barriers apart.
    Two arrays of records are enough, taken by turns. A block stores its record of barrier b + 2 where that of barrier b was. It has then left barrier b + 1, so it has read there a record of every other
-            block, which that block has stored when it had left barrier b, behind its last look at the records of b. And who waits for tag b finds tag b - 2, or b; b + 2 not before all have left b.
+            block, which that block has stored when it had left barrier b, behind its last look at the records of b. And who waits for tag b finds tag b - 2, or b; b + 2 not before all have left b. All records are
+            stored at every barrier, with 0 where it has fewer sums: one that nobody has looked at may lag, but not by the eight barriers after which the bits are the same again.
    Numbers  between blocks travel the same way, each in one access with the tag of the barrier that follows it: PetscTCPublish() by the block that has one, in the phase that ends with the barrier;
-            PetscTCFetch...() by those that need it, while they wait for the sums. They need no fence: a tag is there with its number or not at all. Where one number is, the next may be stored
+            PetscTCAwait() by those that need it, while they wait for the sums. They need no fence: a tag is there with its number or not at all. Where one number is, the next may be stored
             as soon as a barrier behind the fetches is over.
    Order    Of other memory nothing is said but this: what is written after the barrier is computed from the sums, and so comes after what they were computed from was read: a value that decides a branch, or
             that shared memory holds, has been read. The memory model would ask for a release and an acquire; the machine has the value before it goes on.
             order() is the barrier for all memory: a fence behind the block's writes and one before its reads.
    Errors   Who waits longer than the bound says so and gives up: an error for the host, not a GPU that hangs. The others then give up too, for want of the block's next record.
-   Layout   record[((tag % 2) * K + k) * B + block], K the most sums of a barrier, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
-   Memory   16 K bytes a block written, by each block read, in L2: 132 blocks, K = 3: 6 kB written, 836 kB read in a look of all blocks
+   Layout   record[2 (((tag % 2) * K + k) * B + block)], K the most pairs of sums of a barrier, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
+   Memory   16 K bytes a block written, by each block a sector of 32 read for each block and pair, in L2: 132 blocks, one pair: 2 kB written, 560 kB read in a look of all blocks
    References
             PTX ISA 8.3: st and ld of .b128, one access; memory consistency model: a relaxed store of the scope of the device is seen at last by every relaxed load of it
 */
@@ -26,19 +30,66 @@
 #include <petsctc/private/ksptcresident.h>
 #include <petsctc/private/lateblock.h>
 
-__device__ __forceinline__ void PetscTCPublish(PetscTCTagged *to, double number, uint64_t tag)
+/* One access, seen by all blocks */
+__device__ __forceinline__ void PetscTCStore16(void *to, uint64_t low, uint64_t high)
 {
-  asm volatile("{\n\t.reg .b128 r;\n\tmov.b128 r, {%1, %2};\n\tst.relaxed.gpu.global.b128 [%0], r;\n\t}" ::"l"(__cvta_generic_to_global(to)), "l"(__double_as_longlong(number)), "l"(tag) : "memory");
+  asm volatile("{\n\t.reg .b128 r;\n\tmov.b128 r, {%1, %2};\n\tst.relaxed.gpu.global.b128 [%0], r;\n\t}" ::"l"(__cvta_generic_to_global(to)), "l"(low), "l"(high) : "memory");
 }
 
-__device__ __forceinline__ PetscTCTagged PetscTCFetch(const PetscTCTagged *from)
+__device__ __forceinline__ void PetscTCLoad16(const void *from, uint64_t &low, uint64_t &high)
 {
-  PetscTCTagged tagged;
-  long long     bits;
+  asm volatile("{\n\t.reg .b128 r;\n\tld.relaxed.gpu.global.b128 r, [%2];\n\tmov.b128 {%0, %1}, r;\n\t}" : "=l"(low), "=l"(high) : "l"(__cvta_generic_to_global(from)) : "memory");
+}
 
-  asm volatile("{\n\t.reg .b128 r;\n\tld.relaxed.gpu.global.b128 r, [%2];\n\tmov.b128 {%0, %1}, r;\n\t}" : "=l"(bits), "=l"(tagged.tag) : "l"(__cvta_generic_to_global(from)) : "memory");
-  tagged.number = __longlong_as_double(bits);
-  return tagged;
+/* Records that blocks wait for: is one not that of a tag? 0: it is */
+__device__ __forceinline__ unsigned PetscTCIsOther(const PetscTCTagged &tagged, uint64_t tag)
+{
+  return tagged.tag != tag;
+}
+
+/* The bits of the barrier with this tag in the two numbers of a pair: records that are all zero are none's */
+__device__ __forceinline__ unsigned PetscTCLowBit(uint64_t tag)
+{
+  return ((unsigned)tag + 1) / 2 % 2;
+}
+
+__device__ __forceinline__ unsigned PetscTCHighBit(uint64_t tag)
+{
+  return ((unsigned)tag + 1) / 4 % 2;
+}
+
+__device__ __forceinline__ unsigned PetscTCIsOther(const PetscTCPair &pair, uint64_t tag)
+{
+  return (((unsigned)pair.low ^ PetscTCLowBit(tag)) | ((unsigned)pair.high ^ PetscTCHighBit(tag))) & 1;
+}
+
+__device__ __forceinline__ void PetscTCLoad(const PetscTCTagged *from, PetscTCTagged &tagged)
+{
+  uint64_t bits;
+
+  PetscTCLoad16(from, bits, tagged.tag);
+  tagged.number = __longlong_as_double((long long)bits);
+}
+
+__device__ __forceinline__ void PetscTCLoad(const PetscTCPair *from, PetscTCPair &pair)
+{
+  PetscTCLoad16(from, pair.low, pair.high);
+}
+
+__device__ __forceinline__ void PetscTCPublish(PetscTCTagged *to, double number, uint64_t tag)
+{
+  PetscTCStore16(to, (uint64_t)__double_as_longlong(number), tag);
+}
+
+/* The number in one half of a pair. 0, Inf and NaN are themselves */
+__device__ __forceinline__ double PetscTCNumberOf(uint64_t half)
+{
+  return __longlong_as_double((long long)(half & ~(uint64_t)1));
+}
+
+__device__ __forceinline__ uint64_t PetscTCHalf(double number, unsigned bit)
+{
+  return ((uint64_t)__double_as_longlong(number) & ~(uint64_t)1) | bit;
 }
 
 /* How long to wait */
@@ -82,30 +133,34 @@ private:
   unsigned long long         bound_; /* ns */
 };
 
-/* By a warp, N numbers to a thread that all have to have the tag: number[n] from from[at(n)]; 0 where at(n) < 0. False: given up */
-template <int N, class At>
-__device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at, double number[], uint64_t tag, const PetscTCPatience &patience, int iteration)
+/* By a warp, up to N records to a thread that all have to be those of the tag: record[n] from *from(n) where has(n); else of zeros, but *from(n) is read too. False: given up.
+   All loads of a look are under way before the first is waited for: what decides which there are is one word of the warp, not a predicate of each lane and record, of which there are too few */
+template <int N, class Record, class Has, class From>
+__device__ __forceinline__ bool PetscTCAwait(Has has, From from, Record record[], uint64_t tag, const PetscTCPatience &patience, int iteration)
 {
-  unsigned long long since = 0;
-  PetscTCTagged      tagged[N];
+  unsigned long long since   = 0;
+  unsigned           missing = (1u << N) - 1; /* a bit for each n, the same in all lanes */
+  unsigned           mine    = 0;             /* likewise: which has(n) */
 
 #pragma unroll
-  for (int n = 0; n < N; ++n) tagged[n] = {0.0, at(n) >= 0 ? tag - 1 : tag};
+  for (int n = 0; n < N; ++n) mine |= (has(n) ? 1u : 0u) << n;
   for (unsigned look = 1;; ++look) {
-    bool there = true;
-
-    /* All loads before the first is waited for */
 #pragma unroll
     for (int n = 0; n < N; ++n) {
-      if (tagged[n].tag != tag) tagged[n] = PetscTCFetch(from + at(n));
+      if (missing >> n & 1) PetscTCLoad(from(n), record[n]);
     }
+    unsigned other = 0;
+
 #pragma unroll
-    for (int n = 0; n < N; ++n) there = there && tagged[n].tag == tag;
-    if (__all_sync(0xffffffffu, there)) break;
+    for (int n = 0; n < N; ++n) other |= PetscTCIsOther(record[n], tag) << n;
+    missing = __reduce_or_sync(0xffffffffu, other & mine);
+    if (!missing) break;
     if (patience.over(look, since, iteration)) return false;
   }
 #pragma unroll
-  for (int n = 0; n < N; ++n) number[n] = tagged[n].number;
+  for (int n = 0; n < N; ++n) {
+    if (!has(n)) record[n] = {};
+  }
   return true;
 }
 
@@ -114,12 +169,15 @@ template <int MostBlocks, int MostSums>
 class SumBarrier {
 public:
   static constexpr int turns   = (MostBlocks + 31) / 32;
-  static constexpr int records = 2 * MostSums * 32 * turns; /* their number, all zero before the first barrier ever */
+  static constexpr int pairs   = (MostSums + 1) / 2;
+  static constexpr int apart   = 2;                              /* a record has a sector, the least that is read from L2, for itself */
+  static constexpr int records = apart * 2 * pairs * 32 * turns; /* room for them, all zero before the first barrier ever */
 
   /* tag: the last one given. By all threads; nobody may change *tag before all have come to the first barrier */
-  __device__ SumBarrier(PetscTCTagged *record, const uint64_t *tag, const PetscTCPatience &patience) : record_(record), tag_(*tag), patience_(patience) { }
+  __device__ SumBarrier(PetscTCPair *record, const uint64_t *tag, const PetscTCPatience &patience) : record_(record), tag_(*tag), patience_(patience) { }
 
-  /* The tag of the next barrier */
+  /* The tags of the last barrier, to be left to the next kernel, and of the next */
+  __device__ uint64_t               last() const { return tag_; }
   __device__ uint64_t               next() const { return tag_ + 1; }
   __device__ const PetscTCPatience &patience() const { return patience_; }
 
@@ -128,9 +186,10 @@ public:
   template <class Reduce, int K, bool orders = false, class Meanwhile, class Derive>
   __device__ __forceinline__ bool sum(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive)
   {
-    const int warp = threadIdx.x / 32;
-    double    total[K];
-    bool      well;
+    constexpr int collectors = (K + 1) / 2; /* warps */
+    const int     warp       = threadIdx.x / 32;
+    double        total[K];
+    bool          well;
 
     ++tag_;
     Reduce::fold(sum, shared, total);
@@ -138,14 +197,17 @@ public:
       if constexpr (orders) release(); /* fold() has had a barrier of the block */
       leave<K>(total);
     }
-    if (warp < K) {
-      well = collect<Reduce>(warp, total[0], iteration);
+    if (warp < collectors) {
+      well = collect<Reduce, (K > 1 ? 2 : 1)>(warp, total, iteration);
       if (orders && warp == 0) __threadfence();
-      if (K > 1 && threadIdx.x % 32 == 0) shared.total[warp] = total[0];
+      if (collectors > 1 && threadIdx.x % 32 == 0) {
+        shared.total[2 * warp] = total[0];
+        if (2 * warp + 1 < K) shared.total[2 * warp + 1] = total[1];
+      }
     } else {
-      well = meanwhile(tag_, (int)threadIdx.x - 32 * K, Reduce::threads - 32 * K);
+      well = meanwhile(tag_, (int)threadIdx.x - 32 * collectors, Reduce::threads - 32 * collectors);
     }
-    if constexpr (K > 1) { /* warp 0 has one sum */
+    if constexpr (collectors > 1) { /* else warp 0 has them */
       well = __syncthreads_and(well);
 #pragma unroll
       for (int k = 0; k < K; ++k) total[k] = shared.total[k];
@@ -163,11 +225,11 @@ public:
     __syncthreads();
     if (threadIdx.x < 32) {
       const double none[1] = {0.0};
-      double       number[turns];
+      PetscTCPair  pair[turns];
 
       release();
       leave<1>(none);
-      well = fetch(0, number, iteration);
+      well = fetch(0, pair, iteration);
       __threadfence(); /* and empties L1 */
     }
     return __syncthreads_and(well);
@@ -181,45 +243,53 @@ private:
     __syncwarp();
   }
 
-  __device__ PetscTCTagged *at(int k) const
+  __device__ PetscTCPair *at(int pair) const
   {
-    return record_ + (tag_ % 2) * (records / 2) + k * 32 * turns;
+    return record_ + (tag_ % 2) * (records / 2) + pair * (apart * 32 * turns);
   }
 
-  /* By a warp, one lane a sum */
+  /* By a warp, one lane a pair. Those that this barrier has no sums for too */
   template <int K>
   __device__ __forceinline__ void leave(const double total[]) const
   {
 #pragma unroll
-    for (int k = 0; k < K; ++k) {
-      if (threadIdx.x == k) PetscTCPublish(at(k) + blockIdx.x, total[k], tag_);
+    for (int k = 0; k < pairs; ++k) {
+      if (threadIdx.x == k) PetscTCStore16(at(k) + apart * blockIdx.x, PetscTCHalf(2 * k < K ? total[2 * k] : 0.0, PetscTCLowBit(tag_)), PetscTCHalf(2 * k + 1 < K ? total[2 * k + 1] : 0.0, PetscTCHighBit(tag_)));
     }
   }
 
-  /* By a warp: sum k of the blocks lane, lane + 32, .. */
-  __device__ __forceinline__ bool fetch(int k, double sum[], int iteration) const
+  /* By a warp: this pair of the blocks lane, lane + 32, .. */
+  __device__ __forceinline__ bool fetch(int which, PetscTCPair pair[], int iteration) const
   {
-    const int lane = threadIdx.x % 32;
+    const int          lane = threadIdx.x % 32;
+    const PetscTCPair *mine = at(which) + apart * lane;
 
-    return PetscTCFetchAll<turns>(
-      at(k), [&](int n) { return lane + 32 * n < (int)gridDim.x ? lane + 32 * n : -1; }, sum, tag_, patience_, iteration);
+    return PetscTCAwait<turns>([&](int n) { return lane + 32 * n < (int)gridDim.x; }, [&](int n) { return mine + apart * 32 * n; }, pair, tag_, patience_, iteration);
   }
 
-  /* By a warp: sum k over the blocks, in all lanes */
-  template <class Reduce>
-  __device__ __forceinline__ bool collect(int k, double &total, int iteration) const
+  /* By a warp: the first of the two sums of a pair over the blocks, or both, in all lanes */
+  template <class Reduce, int Sums>
+  __device__ __forceinline__ bool collect(int which, double total[], int iteration) const
   {
-    double sum[turns];
+    PetscTCPair pair[turns];
 
-    if (!fetch(k, sum, iteration)) return false;
-    total = sum[0];
+    if (!fetch(which, pair, iteration)) return false;
 #pragma unroll
-    for (int n = 1; n < turns; ++n) total += sum[n];
-    Reduce::template foldWarp<32, 1>(&total);
+    for (int k = 0; k < Sums; ++k) {
+      total[k] = NumberOf(pair[0], k);
+#pragma unroll
+      for (int n = 1; n < turns; ++n) total[k] += NumberOf(pair[n], k);
+    }
+    Reduce::template foldWarp<32, Sums>(total);
     return true;
   }
 
-  PetscTCTagged  *record_;
+  __device__ __forceinline__ static double NumberOf(const PetscTCPair &pair, int k)
+  {
+    return PetscTCNumberOf(k ? pair.high : pair.low);
+  }
+
+  PetscTCPair    *record_;
   uint64_t        tag_;
   PetscTCPatience patience_;
 };

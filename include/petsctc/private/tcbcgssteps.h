@@ -43,6 +43,10 @@ struct TCBCGSReset : PetscTCStep<TCBCGSScalars, 0, 0, 0> {
 };
 
 struct TCBCGSStart : PetscTCStep<TCBCGSScalars, 1, 3, 1> {
+  PetscTCTest    test;
+  TCBCGSScalars *record;
+  PetscTCBounds  bounds;
+
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCBCGSScalars &, const T in[], T out[], T sum[]) const
   {
@@ -53,7 +57,12 @@ struct TCBCGSStart : PetscTCStep<TCBCGSScalars, 1, 3, 1> {
     out[2] = T{};
     PetscTCAddProduct(sum[0], r, r);
   }
-  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { s.rr = s.rhonext = sum[0]; }
+  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const
+  {
+    s.rr = s.rhonext = sum[0];
+    PetscTCSetBounds(s, s.rr, bounds);
+    PetscTCEndIteration(s, s.rr, test, record);
+  }
 };
 
 /* The scalars of the next iteration */
@@ -413,7 +422,8 @@ struct TCBCGSStepsOn {
   {
     return run(n,
                TCBCGSStart{
-                 {{r}, {rp, p, v}}
+                 {{r}, {rp, p, v}},
+                 work->test, work->record, work->bounds
     },
                work, stream);
   }

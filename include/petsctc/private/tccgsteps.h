@@ -53,8 +53,9 @@ PETSCTC_HOST_DEVICE PetscReal TCCGNormSquare(const TCCGScalars &s, PetscTCNorm n
 struct TCCGProject : PetscTCStep<TCCGScalars, 2, 0, 2> {
   static constexpr bool descends = true; /* as the updates: z.r has the same bits whichever step adds it up */
 
-  PetscTCTest  test;
-  TCCGScalars *record;
+  PetscTCTest   test;
+  TCCGScalars  *record;
+  PetscTCBounds bounds;
 
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &, const T in[], T[], T sum[]) const
@@ -70,6 +71,7 @@ struct TCCGProject : PetscTCStep<TCCGScalars, 2, 0, 2> {
     s.beta    = sum[0];
     s.zz      = sum[1];
     s.shift   = 0.0;
+    PetscTCSetBounds(s, TCCGNormSquare(s, test.norm), bounds);
     PetscTCEndIteration(s, TCCGNormSquare(s, test.norm), test, record);
   }
 };
@@ -415,7 +417,7 @@ struct TCCGStepsOn {
     return run(n,
                TCCGProject{
                  {{z, r}, {}},
-                 work->test, work->record
+                 work->test, work->record, work->bounds
     },
                work, stream);
   }

@@ -131,5 +131,6 @@ PetscErrorCode KSPTCTest(KSP ksp, PetscInt it, PetscTCNorm norm, PetscTCTest *te
   test->norm  = it < ksp->chknorm ? PETSCTC_NORM_NONE : norm;
   test->above = compared ? ksp->ttol : (PetscReal)-1.0;
   test->below = compared ? ksp->divtol * ksp->rnorm0 : std::numeric_limits<PetscReal>::infinity();
+  test->given = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -252,6 +252,22 @@ static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* May a call begin before the host has looked at the first norm? The steps know what that may end, and from a zero guess what bounds it sets: KSPConvergedDefault() applies the preconditioner once more otherwise. A preconditioner
+   that is one number makes other bounds */
+PetscErrorCode KSPTCMayBeginEarly(KSP ksp, KSPTC tc, PetscBool *may)
+{
+  const KSPTCResidentChoice choice = tc->resident.choice;
+  const char               *why;
+
+  PetscFunctionBegin;
+  *may = PETSC_FALSE;
+  if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!ksp->guess_zero || ksp->normtype == KSP_NORM_NONE || ksp->max_it <= 0 || tc->number > 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCReplayLegal(ksp, &why));
+  *may = (PetscBool)!why;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
 
 /* Other recurrences have no projection. Pipelined ones make the residual anew from the right-hand side, which need not live where the solution does */

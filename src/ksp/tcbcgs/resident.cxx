@@ -40,7 +40,7 @@ static PetscErrorCode TCBCGSCall(KSP_TCBCGS *bcgs, const KSPTCChunk<TCBCGSScalar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
+PetscErrorCode TCBCGSResidentBegin(KSP ksp, KSP_TCBCGS *bcgs)
 {
   const PetscInt            scaled = bcgs->diagonal.d ? 1 : 0;
   const Vec                 all[] = {bcgs->diagonal.d, ksp->work[BCGS_RP], ksp->vec_sol, ksp->work[BCGS_R], ksp->work[BCGS_P], ksp->work[BCGS_V], ksp->work[BCGS_S], ksp->work[BCGS_T]}, *v = scaled ? all : all + 1;

@@ -182,16 +182,41 @@ static PetscErrorCode TCBCGSTakeNumber(KSP ksp, KSP_TCBCGS *bcgs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first residual, its norm and test */
-static PetscErrorCode TCBCGSInitialResidual(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
+/* The first residual, and what is needed for its norm */
+static PetscErrorCode TCBCGSInitialResidual(KSP ksp, KSP_TCBCGS *bcgs)
 {
+  const PetscBool norm = (PetscBool)(ksp->normtype != KSP_NORM_NONE);
+
   PetscFunctionBegin;
   PetscCall(KSPInitialResidual(ksp, ksp->vec_sol, ksp->work[BCGS_V], ksp->work[BCGS_T], ksp->work[BCGS_R], ksp->vec_rhs));
   PetscCall(TCBCGSTakeNumber(ksp, bcgs));
+  PetscCall(KSPTCMayBeginEarly(ksp, bcgs, &bcgs->early));
+  if (norm) PetscCall(KSPTCMakesFirstNorm(ksp, bcgs, PETSCTC_NORM_RR));
   PetscCall(TCBCGSStart(ksp, bcgs));
-  if (ksp->normtype != KSP_NORM_NONE) PetscCall(KSPTCReadScalars(bcgs));
+  if (norm) PetscCall(KSPTCFirstNormBegun(bcgs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first norm and its test. `failed`: leave at once, the reason is set */
+static PetscErrorCode TCBCGSTestFirstNorm(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
+{
+  PetscFunctionBegin;
+  if (ksp->normtype != KSP_NORM_NONE) PetscCall(KSPTCAwaitFirstNorm(bcgs));
   PetscCall(TCBCGSFirstNorm(ksp, bcgs, failed));
-  if (!*failed) PetscCall((*ksp->converged)(ksp, 0, bcgs->dp, &ksp->reason, ksp->cnvP));
+  if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall((*ksp->converged)(ksp, 0, bcgs->dp, &ksp->reason, ksp->cnvP));
+  if (bcgs->early) PetscCall(KSPTCCheckAgrees(ksp, bcgs, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the solve resident? Then its first call may be under way before the host looks at the first norm */
+static PetscErrorCode TCBCGSBeginResident(KSP ksp, KSP_TCBCGS *bcgs)
+{
+  PetscFunctionBegin;
+  PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
+  if (bcgs->resident.is && bcgs->resident.layout) bcgs->single = PETSC_FALSE;
+  bcgs->last_single = bcgs->single;
+  if (bcgs->early && bcgs->resident.is) PetscCall(TCBCGSResidentBegin(ksp, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -392,11 +417,11 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(KSPTCIdentityPC(ksp, &bcgs->identity));
   PetscCall(KSPTCDiagonalMark(ksp, &bcgs->diagonal));
-  PetscCall(TCBCGSInitialResidual(ksp, bcgs, &failed));
+  PetscCall(TCBCGSInitialResidual(ksp, bcgs));
+  if (bcgs->early) PetscCall(TCBCGSBeginResident(ksp, bcgs));
+  PetscCall(TCBCGSTestFirstNorm(ksp, bcgs, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
-  if (bcgs->resident.is && bcgs->resident.layout) bcgs->single = PETSC_FALSE;
-  bcgs->last_single = bcgs->single;
+  if (!bcgs->early) PetscCall(TCBCGSBeginResident(ksp, bcgs));
   PetscCall(TCBCGSTakeDiagonal(ksp, bcgs));
   PetscCall(TCBCGSLoop(ksp, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);

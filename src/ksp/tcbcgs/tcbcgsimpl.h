@@ -56,6 +56,7 @@ struct KSP_TCBCGS : KSPTCMethod<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> {
 extern const KSPTCResidentKernel TCBCGSResidentKernels[KSPTC_BACKENDS];
 
 PETSC_INTERN PetscErrorCode TCBCGSResidentSetUp(KSP, KSP_TCBCGS *);
+PETSC_INTERN PetscErrorCode TCBCGSResidentBegin(KSP, KSP_TCBCGS *);
 PETSC_INTERN PetscErrorCode TCBCGSResidentIterate(KSP, KSP_TCBCGS *, PetscInt);
 PETSC_INTERN PetscLogDouble TCBCGSRowFlops(KSP, const KSP_TCBCGS *);
 

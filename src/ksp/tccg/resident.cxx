@@ -33,7 +33,7 @@ static PetscErrorCode TCCGCall(KSP_TCCG *cg, const KSPTCChunk<TCCGScalars> *chun
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
+PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
 {
   const bool              scaled = !cg->identity, pipelined = cg->resident.variant == KSPTC_VARIANT_PIPELINED, carries = TCCGCarries(cg);
   const PetscInt          writes  = carries ? 6 : 4;

@@ -272,6 +272,12 @@ static PetscBool TCCGNormOfZ(KSP ksp)
   return (PetscBool)(ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL);
 }
 
+/* Is z made before the first norm, for it or since it is r? */
+static PetscBool TCCGBeginsWithZ(KSP ksp, const KSP_TCCG *cg)
+{
+  return (PetscBool)(TCCGNormOfZ(ksp) || cg->identity);
+}
+
 /* Where an iteration does not end with the norm of z, KSPCG makes z behind monitors and test: a monitor or test of the user's may set a preconditioner before that */
 static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
 {
@@ -285,6 +291,8 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
   PetscCall(KSPTCUniformPC(ksp, cg, PETSC_FALSE, ksp->work[1]));
   if (cg->number > 0.0) cg->identity = PETSC_TRUE; /* z is r but for the norm */
+  PetscCall(KSPTCMayBeginEarly(ksp, cg, &cg->early));
+  if (!TCCGBeginsWithZ(ksp, cg)) cg->early = PETSC_FALSE;
   cg->diagonal.projects = (PetscBool)!cg->single_reduction;
   PetscCall(KSPTCDiagonalMark(ksp, &cg->diagonal));
   cg->resident.is     = PETSC_FALSE;
@@ -341,20 +349,30 @@ PetscErrorCode TCCGNorm(KSP ksp, KSP_TCCG *cg, PetscInt it, PetscReal *dp, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is needed for the first norm */
+static PetscErrorCode TCCGMakeFirstNorm(KSP ksp, KSP_TCCG *cg)
+{
+  const PetscBool norm = (PetscBool)(ksp->normtype != KSP_NORM_NONE);
+
+  PetscFunctionBegin;
+  if (TCCGBeginsWithZ(ksp, cg)) {
+    if (norm) PetscCall(KSPTCMakesFirstNorm(ksp, cg, cg->identity && !TCCGNormOfZ(ksp) ? PETSCTC_NORM_ZZ : TCCGNormOfType(ksp->normtype)));
+    PetscCall(TCCGPrecondition(ksp, cg));
+    if (norm) PetscCall(KSPTCFirstNormBegun(cg));
+  } else if (norm) PetscCall(TCCGResidual(cg, ksp->work[0]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The first norm, its test, and z of the first iteration. `failed`: leave at once, the reason is set */
 static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool *failed)
 {
-  const PetscBool needs_z = TCCGNormOfZ(ksp);
+  const PetscBool with_z = TCCGBeginsWithZ(ksp, cg);
   PetscReal       dp;
 
   PetscFunctionBegin;
-  cg->known = PETSC_FALSE;
-  if (needs_z || cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
-  else if (ksp->normtype == KSP_NORM_UNPRECONDITIONED) PetscCall(TCCGResidual(cg, ksp->work[0]));
-  if (ksp->normtype != KSP_NORM_NONE) {
-    PetscCall(KSPTCReadScalars(cg));
-    cg->known = needs_z || cg->identity ? PETSC_TRUE : PETSC_FALSE;
-  }
+  cg->known = (PetscBool)(with_z && ksp->normtype != KSP_NORM_NONE);
+  if (cg->known) PetscCall(KSPTCAwaitFirstNorm(cg));
+  else if (ksp->normtype != KSP_NORM_NONE) PetscCall(KSPTCReadScalars(cg));
   PetscCall(TCCGNorm(ksp, cg, 0, &dp, failed));
   if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   cg->obj = obj;
@@ -363,9 +381,10 @@ static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool 
   PetscCall(KSPMonitor(ksp, ksp->its, dp));
   ksp->rnorm = dp;
   PetscCall((*ksp->converged)(ksp, ksp->its, dp, &ksp->reason, ksp->cnvP));
+  if (cg->early) PetscCall(KSPTCCheckAgrees(ksp, cg, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
 
-  if (!needs_z && !cg->identity) PetscCall(TCCGPrecondition(ksp, cg));
+  if (!with_z) PetscCall(TCCGPrecondition(ksp, cg));
   if (cg->known) PetscCall(KSPTCCheckDot(ksp, cg->s.beta, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -563,9 +582,19 @@ PetscErrorCode TCCGLoop(KSP ksp, KSP_TCCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is the solve resident? Then its first call may be under way before the host looks at the first norm */
+static PetscErrorCode TCCGBeginResident(KSP ksp, KSP_TCCG *cg)
+{
+  const Vec v[] = {ksp->work[2], ksp->work[0], ksp->work[1]};
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCResidentSetUp(ksp, cg, cg->A, v, cg->identity, NULL, &cg->diagonal));
+  if (cg->early && cg->resident.is) PetscCall(TCCGResidentBegin(ksp, cg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
 {
-  const Vec v[]    = {ksp->work[2], ksp->work[0], ksp->work[1]};
   KSP_TCCG *cg     = (KSP_TCCG *)tc;
   PetscBool failed = PETSC_FALSE;
   PetscReal obj;
@@ -573,9 +602,11 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
   PetscFunctionBegin;
   PetscCall(TCCGSetUp(ksp, cg));
   PetscCall(TCCGInitialResidual(ksp, cg, &obj));
+  PetscCall(TCCGMakeFirstNorm(ksp, cg));
+  if (cg->early) PetscCall(TCCGBeginResident(ksp, cg));
   PetscCall(TCCGStart(ksp, cg, obj, &failed));
   if (failed || ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCResidentSetUp(ksp, cg, cg->A, v, cg->identity, NULL, &cg->diagonal));
+  if (!cg->early) PetscCall(TCCGBeginResident(ksp, cg));
   PetscCall(TCCGTakeDiagonal(ksp, cg));
   PetscCall(TCCGKeepDirections(ksp, cg));
   const PetscErrorCode ierr = TCCGLoop(ksp, cg);

@@ -62,6 +62,7 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
 /* resident.cxx */
 extern const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS];
 
+PETSC_INTERN PetscErrorCode TCCGResidentBegin(KSP, KSP_TCCG *);
 PETSC_INTERN PetscErrorCode TCCGResidentIterate(KSP, KSP_TCCG *, PetscInt);
 PETSC_INTERN PetscLogDouble TCCGRowFlops(KSP, const KSP_TCCG *, PetscInt);
 

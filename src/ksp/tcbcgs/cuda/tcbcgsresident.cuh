@@ -234,7 +234,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   const Share                            own(P.A, side != NOWHERE, memory);
-  const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          s       = *P.scalars; /* kept by warp 0 */
   PetscInt                               it      = P.chunk.first;
@@ -281,7 +280,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
       told.tell(s.stop, s.omegaold, s.beta);
     });
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   Store(P, own, told);
   KSPTCLeave(P, it, s);
@@ -301,7 +300,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
   const Share                            own(P.A, side != NOWHERE, memory);
-  const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          s        = *P.scalars; /* kept by warp 0 */
   PetscInt                               it       = P.chunk.first;
@@ -349,7 +347,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
       told.tell(s.stop, s.alpha);
     });
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 2;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   Store(P, own, told);
   KSPTCLeave(P, it, s);

@@ -239,7 +239,6 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               s;
   const Share<R>                         own(P, memory);
-  const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   PetscInt                               it = P.chunk.first;
   bool                                   alive;
@@ -292,7 +291,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
       told.tell(s.stop, s.omegaold, s.beta);
     });
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 5 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   Store(P, own, told);
   if (blockIdx.x != 0) return;

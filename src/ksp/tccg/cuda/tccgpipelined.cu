@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
     }
     again = told.stop;
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.next() - 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);

@@ -161,7 +161,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* b and shift, or a and mean */
   const Share                            own(P.A, scaled, memory);
-  const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCCGScalars                            s       = *P.scalars; /* kept by warp 0 */
   PetscInt                               it      = P.chunk.first;
@@ -199,7 +198,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
       told.tell(s.stop, s.b, s.shift);
     });
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   if (began) Store<scaled>(P, own);
   KSPTCLeave(P, it, s);

@@ -156,7 +156,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ typename Many::Shared       shared;
   __shared__ KSPTCTold                   told; /* a, b */
   const Share                            own(P.A, scaled, memory);
-  const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCCGScalars                            s         = *P.scalars; /* kept by warp 0 */
   PetscInt                               it        = P.chunk.first;
@@ -188,7 +187,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     if (++it < P.chunk.last) continue;
     alive = barrier.template sum<Many, SUMS>(sum, shared, (int)it, nothing, [&](const double total[]) { End<scaled>(P, s, it, total + 1); });
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);

@@ -159,7 +159,6 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   __shared__ KSPTCTold                   told; /* b, or a; and mean */
   __shared__ TCCGScalars                 s;
   const Share<R>                         own(P, memory);
-  const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   PetscInt                               it = P.chunk.first;
   double                                 a  = 0.0; /* of the iteration that x has not followed yet */
@@ -206,7 +205,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     };
     alive = projected || P.v.diagonal ? KSPTCStreamedSum(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum(P, barrier, sum, shared.one, it, derive);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 3 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   if (began) Store<projected>(P, own, a, told.other);
   if (blockIdx.x != 0) return;

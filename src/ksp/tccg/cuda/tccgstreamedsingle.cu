@@ -136,7 +136,6 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const 
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
   const Share<R>                         own(P, memory);
-  const uint64_t                         tag = *P.tag;
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   PetscInt                               it = P.chunk.first;
   bool                                   alive;
@@ -177,7 +176,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const 
     };
     alive = P.v.diagonal ? KSPTCStreamedSum<TCCG_TESTED_SUMS, true>(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum<1, true>(P, barrier, sum, shared.one, it, derive);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = tag + 2 * (uint64_t)(P.chunk.last - P.chunk.first) + 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   if (began) Store(P, own);
   if (blockIdx.x != 0) return;
