@@ -49,7 +49,7 @@ static inline PetscErrorCode KSPTCMakesFirstNorm(KSP ksp, M *m, PetscTCNorm norm
   m->unlooked        = m->early;
   m->w->record       = m->w->records;
   m->w->record->stop = PETSCTC_STOP_UNWRITTEN;
-  m->w->test         = {m->early ? norm : PETSCTC_NORM_NONE, -1.0, HUGE_VAL, compared};
+  m->w->test         = {m->early ? norm : PETSCTC_NORM_NONE, -1.0, (PetscReal)HUGE_VAL, compared};
   m->w->bounds       = {m->early, ksp->rtol, ksp->abstol, ksp->divtol};
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,17 +1,18 @@
 /*
    SumBarrier: a barrier of all blocks of a cooperative grid with K sums over all its threads, of which all blocks get the same bits.
 
-   Method   No counter and no fence. Every block leaves a record for each two of its sums, 16 bytes in one store: the lowest bits of the two numbers are not theirs, but tell for which barrier they are. Warp k of every block
-            reads the records of sums 2 k and 2 k + 1 of all blocks again and again until they are those of this barrier, lane l those of blocks l, l + 32, ..; adds its own in this order, then the lanes' as any warp's
-            are folded. So sums that all blocks need cost the block's own reduction, one store and, once the last block has stored, one load, and up to two of them no more than one: nobody but warp 0 has to do with them.
-            A block's part of a sum loses its lowest bit, always: which barrier it is for changes no bit of what is read.
+   Method   No counter and no fence. Every block leaves a record of two sums, 16 bytes in one store: the lowest bits of the two numbers are not theirs, but tell for which barrier they are. Warp 0 of every block reads the
+            records of all blocks again and again until they are those of this barrier, lane l those of blocks l, l + 32, ..; adds its own in this order, then the lanes' as any warp's are folded. So one sum or two
+            that all blocks need cost the block's own reduction, one store and, once the last block has stored, one load, and nobody but warp 0 has to do with them. Of three sums or four there are two records, for
+            two warps, and then the block's threads come together once more. Five or more are for few barriers: of these all but two have a record of their own, the number and the tag of this barrier.
+            A block's part of a sum that shares a record loses its lowest bit, always: which barrier it is for changes no bit of what is read.
             The other warps have something else to do meanwhile.
             Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300. They look again only for the records of those
             32 blocks of which one is missing, and each record has a sector of memory for itself: all blocks look at the same few lines, and who looks is in the way of who stores.
-   Tags     grow by one with every barrier, also from one kernel to the next: nothing is ever cleared, and a kernel leaves the tag of its last barrier to the next. With two bits a record tells four barriers apart.
+   Tags     grow by one with every barrier, also from one kernel to the next: nothing is ever cleared, and a kernel leaves the tag of its last barrier to the next. Two bits tell four barriers apart, so a record of two
+            sums is stored at every barrier, whether it has such sums or not.
    Two arrays of records are enough, taken by turns. A block stores its record of barrier b + 2 where that of barrier b was. It has then left barrier b + 1, so it has read there a record of every other
-            block, which that block has stored when it had left barrier b, behind its last look at the records of b. And who waits for tag b finds tag b - 2, or b; b + 2 not before all have left b. All records are
-            stored at every barrier, with 0 where it has fewer sums: one that nobody has looked at may lag, but not by the eight barriers after which the bits are the same again.
+            block, which that block has stored when it had left barrier b, behind its last look at the records of b. And who waits for tag b finds tag b - 2, or b; b + 2 not before all have left b.
    Numbers  between blocks travel the same way, each in one access with the tag of the barrier that follows it: PetscTCPublish() by the block that has one, in the phase that ends with the barrier;
             PetscTCAwait() by those that need it, while they wait for the sums. They need no fence: a tag is there with its number or not at all. Where one number is, the next may be stored
             as soon as a barrier behind the fetches is over.
@@ -19,8 +20,8 @@
             that shared memory holds, has been read. The memory model would ask for a release and an acquire; the machine has the value before it goes on.
             order() is the barrier for all memory: a fence behind the block's writes and one before its reads.
    Errors   Who waits longer than the bound says so and gives up: an error for the host, not a GPU that hangs. The others then give up too, for want of the block's next record.
-   Layout   record[2 (((tag % 2) * K + k) * B + block)], K the most pairs of sums of a barrier, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
-   Memory   16 K bytes a block written, by each block a sector of 32 read for each block and pair, in L2: 132 blocks, one pair: 2 kB written, 560 kB read in a look of all blocks
+   Layout   record[2 (((tag % 2) * K + k) * B + block)], K the records of a block in a barrier of the most sums, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
+   Memory   16 K bytes a block written, by each block a sector of 32 read for each block and record, in L2: 132 blocks, two sums: 2 kB written, 560 kB read in a look of all blocks
    References
             PTX ISA 8.3: st and ld of .b128, one access; memory consistency model: a relaxed store of the scope of the device is seen at last by every relaxed load of it
 */
@@ -169,9 +170,10 @@ template <int MostBlocks, int MostSums>
 class SumBarrier {
 public:
   static constexpr int turns   = (MostBlocks + 31) / 32;
-  static constexpr int pairs   = (MostSums + 1) / 2;
-  static constexpr int apart   = 2;                              /* a record has a sector, the least that is read from L2, for itself */
-  static constexpr int records = apart * 2 * pairs * 32 * turns; /* room for them, all zero before the first barrier ever */
+  static constexpr int pairs   = MostSums <= 4 ? (MostSums + 1) / 2 : 1;                    /* records of two sums, of the first ones: where few barriers have more, each of these has its own */
+  static constexpr int each    = pairs + (MostSums > 2 * pairs ? MostSums - 2 * pairs : 0); /* records of a block */
+  static constexpr int apart   = 2;                                                         /* a record has a sector, the least that is read from L2, for itself */
+  static constexpr int records = apart * 2 * each * 32 * turns;                             /* room for them, all zero before the first barrier ever */
 
   /* tag: the last one given. By all threads; nobody may change *tag before all have come to the first barrier */
   __device__ SumBarrier(PetscTCPair *record, const uint64_t *tag, const PetscTCPatience &patience) : record_(record), tag_(*tag), patience_(patience) { }
@@ -186,7 +188,8 @@ public:
   template <class Reduce, int K, bool orders = false, class Meanwhile, class Derive>
   __device__ __forceinline__ bool sum(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive)
   {
-    constexpr int collectors = (K + 1) / 2; /* warps */
+    constexpr int two        = K < 2 * pairs ? (K + 1) / 2 : pairs;       /* warps that collect two sums .. */
+    constexpr int collectors = two + (K > 2 * pairs ? K - 2 * pairs : 0); /* .. and those and others that collect one */
     const int     warp       = threadIdx.x / 32;
     double        total[K];
     bool          well;
@@ -198,11 +201,14 @@ public:
       leave<K>(total);
     }
     if (warp < collectors) {
-      well = collect<Reduce, (K > 1 ? 2 : 1)>(warp, total, iteration);
+      if (two == collectors || warp < two) well = collectTwo<Reduce, (K > 1 ? 2 : 1)>(warp, total, iteration);
+      else well = collectOne<Reduce>(warp, total[0], iteration);
       if (orders && warp == 0) __threadfence();
       if (collectors > 1 && threadIdx.x % 32 == 0) {
-        shared.total[2 * warp] = total[0];
-        if (2 * warp + 1 < K) shared.total[2 * warp + 1] = total[1];
+        const int first = warp < two ? 2 * warp : warp + two;
+
+        shared.total[first] = total[0];
+        if (warp < two && first + 1 < K) shared.total[first + 1] = total[1];
       }
     } else {
       well = meanwhile(tag_, (int)threadIdx.x - 32 * collectors, Reduce::threads - 32 * collectors);
@@ -229,7 +235,7 @@ public:
 
       release();
       leave<1>(none);
-      well = fetch(0, pair, iteration);
+      well = fetch(at(0), pair, iteration);
       __threadfence(); /* and empties L1 */
     }
     return __syncthreads_and(well);
@@ -243,12 +249,17 @@ private:
     __syncwarp();
   }
 
-  __device__ PetscTCPair *at(int pair) const
+  /* Records of this barrier, that of block 0 of one kind: k < pairs, of sums 2 k and 2 k + 1; else of sum k + pairs */
+  __device__ PetscTCPair *at(int kind) const
   {
-    return record_ + (tag_ % 2) * (records / 2) + pair * (apart * 32 * turns);
+    return record_ + (tag_ % 2) * (records / 2) + kind * (apart * 32 * turns);
+  }
+  __device__ PetscTCTagged *single(int kind) const
+  {
+    return reinterpret_cast<PetscTCTagged *>(at(kind));
   }
 
-  /* By a warp, one lane a pair. Those that this barrier has no sums for too */
+  /* By a warp, one lane a record */
   template <int K>
   __device__ __forceinline__ void leave(const double total[]) const
   {
@@ -256,37 +267,52 @@ private:
     for (int k = 0; k < pairs; ++k) {
       if (threadIdx.x == k) PetscTCStore16(at(k) + apart * blockIdx.x, PetscTCHalf(2 * k < K ? total[2 * k] : 0.0, PetscTCLowBit(tag_)), PetscTCHalf(2 * k + 1 < K ? total[2 * k + 1] : 0.0, PetscTCHighBit(tag_)));
     }
+#pragma unroll
+    for (int k = 2 * pairs; k < K; ++k) {
+      if (threadIdx.x == k) PetscTCPublish(single(k - pairs) + apart * blockIdx.x, total[k], tag_);
+    }
   }
 
-  /* By a warp: this pair of the blocks lane, lane + 32, .. */
-  __device__ __forceinline__ bool fetch(int which, PetscTCPair pair[], int iteration) const
+  /* By a warp: these records of the blocks lane, lane + 32, .. */
+  template <class Record>
+  __device__ __forceinline__ bool fetch(const Record *from, Record record[], int iteration) const
   {
-    const int          lane = threadIdx.x % 32;
-    const PetscTCPair *mine = at(which) + apart * lane;
+    const int           lane = threadIdx.x % 32;
+    const Record *const mine = from + apart * lane;
 
-    return PetscTCAwait<turns>([&](int n) { return lane + 32 * n < (int)gridDim.x; }, [&](int n) { return mine + apart * 32 * n; }, pair, tag_, patience_, iteration);
+    return PetscTCAwait<turns>([&](int n) { return lane + 32 * n < (int)gridDim.x; }, [&](int n) { return mine + apart * 32 * n; }, record, tag_, patience_, iteration);
   }
 
   /* By a warp: the first of the two sums of a pair over the blocks, or both, in all lanes */
   template <class Reduce, int Sums>
-  __device__ __forceinline__ bool collect(int which, double total[], int iteration) const
+  __device__ __forceinline__ bool collectTwo(int which, double total[], int iteration) const
   {
     PetscTCPair pair[turns];
 
-    if (!fetch(which, pair, iteration)) return false;
+    if (!fetch(at(which), pair, iteration)) return false;
+    total[0] = PetscTCNumberOf(pair[0].low);
+    if (Sums > 1) total[1] = PetscTCNumberOf(pair[0].high);
 #pragma unroll
-    for (int k = 0; k < Sums; ++k) {
-      total[k] = NumberOf(pair[0], k);
-#pragma unroll
-      for (int n = 1; n < turns; ++n) total[k] += NumberOf(pair[n], k);
+    for (int n = 1; n < turns; ++n) {
+      total[0] += PetscTCNumberOf(pair[n].low);
+      if (Sums > 1) total[1] += PetscTCNumberOf(pair[n].high);
     }
     Reduce::template foldWarp<32, Sums>(total);
     return true;
   }
 
-  __device__ __forceinline__ static double NumberOf(const PetscTCPair &pair, int k)
+  /* The same of another one */
+  template <class Reduce>
+  __device__ __forceinline__ bool collectOne(int kind, double &total, int iteration) const
   {
-    return PetscTCNumberOf(k ? pair.high : pair.low);
+    PetscTCTagged tagged[turns];
+
+    if (!fetch(single(kind), tagged, iteration)) return false;
+    total = tagged[0].number;
+#pragma unroll
+    for (int n = 1; n < turns; ++n) total += tagged[n].number;
+    Reduce::template foldWarp<32, 1>(&total);
+    return true;
   }
 
   PetscTCPair    *record_;
