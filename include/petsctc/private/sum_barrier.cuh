@@ -82,6 +82,14 @@ __device__ __forceinline__ void PetscTCPublish(PetscTCTagged *to, double number,
   PetscTCStore16(to, (uint64_t)__double_as_longlong(number), tag);
 }
 
+__device__ __forceinline__ PetscTCTagged PetscTCFetch(const PetscTCTagged *from)
+{
+  PetscTCTagged tagged;
+
+  PetscTCLoad(from, tagged);
+  return tagged;
+}
+
 /* The number in one half of a pair. 0, Inf and NaN are themselves */
 __device__ __forceinline__ double PetscTCNumberOf(uint64_t half)
 {
@@ -165,14 +173,41 @@ __device__ __forceinline__ bool PetscTCAwait(Has has, From from, Record record[]
   return true;
 }
 
-/* MostBlocks of a grid, MostSums of a barrier */
-template <int MostBlocks, int MostSums>
+/* The same with a condition for each record: for threads that have no registers for all at once. Numbers: number[n] from from[at(n)]; 0 where at(n) < 0 */
+template <int N, class At>
+__device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at, double number[], uint64_t tag, const PetscTCPatience &patience, int iteration)
+{
+  unsigned long long since = 0;
+  PetscTCTagged      tagged[N];
+
+#pragma unroll
+  for (int n = 0; n < N; ++n) tagged[n] = {0.0, at(n) >= 0 ? tag - 1 : tag};
+  for (unsigned look = 1;; ++look) {
+    bool there = true;
+
+    /* All loads before the first is waited for */
+#pragma unroll
+    for (int n = 0; n < N; ++n) {
+      if (tagged[n].tag != tag) tagged[n] = PetscTCFetch(from + at(n));
+    }
+#pragma unroll
+    for (int n = 0; n < N; ++n) there = there && tagged[n].tag == tag;
+    if (__all_sync(0xffffffffu, there)) break;
+    if (patience.over(look, since, iteration)) return false;
+  }
+#pragma unroll
+  for (int n = 0; n < N; ++n) number[n] = tagged[n].number;
+  return true;
+}
+
+/* MostBlocks of a grid, MostSums of a barrier. shares: sums share records; not where a thread has 64 registers, of which a look at five such records takes too many */
+template <int MostBlocks, int MostSums, bool shares = true>
 class SumBarrier {
 public:
   static constexpr int turns   = (MostBlocks + 31) / 32;
-  static constexpr int pairs   = MostSums <= 4 ? (MostSums + 1) / 2 : 1;                    /* records of two sums, of the first ones: where few barriers have more, each of these has its own */
+  static constexpr int pairs   = !shares ? 0 : MostSums <= 4 ? (MostSums + 1) / 2 : 1;      /* records of two sums, of the first ones: where few barriers have more, each of these has its own */
   static constexpr int each    = pairs + (MostSums > 2 * pairs ? MostSums - 2 * pairs : 0); /* records of a block */
-  static constexpr int apart   = 2;                                                         /* a record has a sector, the least that is read from L2, for itself */
+  static constexpr int apart   = shares ? 2 : 1;                                            /* a record has a sector, the least that is read from L2, for itself */
   static constexpr int records = apart * 2 * each * 32 * turns;                             /* room for them, all zero before the first barrier ever */
 
   /* tag: the last one given. By all threads; nobody may change *tag before all have come to the first barrier */
@@ -188,7 +223,7 @@ public:
   template <class Reduce, int K, bool orders = false, class Meanwhile, class Derive>
   __device__ __forceinline__ bool sum(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive)
   {
-    constexpr int two        = K < 2 * pairs ? (K + 1) / 2 : pairs;       /* warps that collect two sums .. */
+    constexpr int two        = K < 2 * pairs ? (K + 1) / 2 : pairs;       /* warps that collect two sums, or one if that is all .. */
     constexpr int collectors = two + (K > 2 * pairs ? K - 2 * pairs : 0); /* .. and those and others that collect one */
     const int     warp       = threadIdx.x / 32;
     double        total[K];
@@ -201,7 +236,8 @@ public:
       leave<K>(total);
     }
     if (warp < collectors) {
-      if (two == collectors || warp < two) well = collectTwo<Reduce, (K > 1 ? 2 : 1)>(warp, total, iteration);
+      if constexpr (two == collectors) well = collectTwo<Reduce, (K > 1 ? 2 : 1)>(warp, total, iteration);
+      else if (warp < two) well = collectTwo<Reduce, 2>(warp, total, iteration);
       else well = collectOne<Reduce>(warp, total[0], iteration);
       if (orders && warp == 0) __threadfence();
       if (collectors > 1 && threadIdx.x % 32 == 0) {
@@ -231,11 +267,18 @@ public:
     __syncthreads();
     if (threadIdx.x < 32) {
       const double none[1] = {0.0};
-      PetscTCPair  pair[turns];
 
       release();
       leave<1>(none);
-      well = fetch(at(0), pair, iteration);
+      if constexpr (pairs > 0) {
+        PetscTCPair pair[turns];
+
+        well = fetch(0, pair, iteration);
+      } else {
+        double number[turns];
+
+        well = fetchOne(0, number, iteration);
+      }
       __threadfence(); /* and empties L1 */
     }
     return __syncthreads_and(well);
@@ -274,22 +317,28 @@ private:
   }
 
   /* By a warp: these records of the blocks lane, lane + 32, .. */
-  template <class Record>
-  __device__ __forceinline__ bool fetch(const Record *from, Record record[], int iteration) const
+  __device__ __forceinline__ bool fetch(int kind, PetscTCPair pair[], int iteration) const
   {
-    const int           lane = threadIdx.x % 32;
-    const Record *const mine = from + apart * lane;
+    const int                lane = threadIdx.x % 32;
+    const PetscTCPair *const mine = at(kind) + apart * lane;
 
-    return PetscTCAwait<turns>([&](int n) { return lane + 32 * n < (int)gridDim.x; }, [&](int n) { return mine + apart * 32 * n; }, record, tag_, patience_, iteration);
+    return PetscTCAwait<turns>([&](int n) { return lane + 32 * n < (int)gridDim.x; }, [&](int n) { return mine + apart * 32 * n; }, pair, tag_, patience_, iteration);
+  }
+  __device__ __forceinline__ bool fetchOne(int kind, double number[], int iteration) const
+  {
+    const int lane = threadIdx.x % 32;
+
+    return PetscTCFetchAll<turns>(
+      single(kind), [&](int n) { return lane + 32 * n < (int)gridDim.x ? apart * (lane + 32 * n) : -1; }, number, tag_, patience_, iteration);
   }
 
   /* By a warp: the first of the two sums of a pair over the blocks, or both, in all lanes */
   template <class Reduce, int Sums>
-  __device__ __forceinline__ bool collectTwo(int which, double total[], int iteration) const
+  __device__ __forceinline__ bool collectTwo(int kind, double total[], int iteration) const
   {
     PetscTCPair pair[turns];
 
-    if (!fetch(at(which), pair, iteration)) return false;
+    if (!fetch(kind, pair, iteration)) return false;
     total[0] = PetscTCNumberOf(pair[0].low);
     if (Sums > 1) total[1] = PetscTCNumberOf(pair[0].high);
 #pragma unroll
@@ -305,12 +354,12 @@ private:
   template <class Reduce>
   __device__ __forceinline__ bool collectOne(int kind, double &total, int iteration) const
   {
-    PetscTCTagged tagged[turns];
+    double number[turns];
 
-    if (!fetch(single(kind), tagged, iteration)) return false;
-    total = tagged[0].number;
+    if (!fetchOne(kind, number, iteration)) return false;
+    total = number[0];
 #pragma unroll
-    for (int n = 1; n < turns; ++n) total += tagged[n].number;
+    for (int n = 1; n < turns; ++n) total += number[n];
     Reduce::template foldWarp<32, 1>(&total);
     return true;
   }
