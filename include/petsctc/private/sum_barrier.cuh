@@ -4,7 +4,7 @@
    Method   No counter and no fence. Every block leaves a record of two sums, 16 bytes in one store: the lowest bits of the two numbers are not theirs, but tell for which barrier they are. Warp 0 of every block reads the
             records of all blocks again and again until they are those of this barrier, lane l those of blocks l, l + 32, ..; adds its own in this order, then the lanes' as any warp's are folded. So one sum or two
             that all blocks need cost the block's own reduction, one store and, once the last block has stored, one load, and nobody but warp 0 has to do with them. Of three sums or four there are two records, for
-            two warps, and then the block's threads come together once more. Five or more are for few barriers: of these all but two have a record of their own, the number and the tag of this barrier.
+            two warps, and then the block's threads come together once more. Sums that few barriers have get a record of their own, the number and the tag of this barrier.
             A block's part of a sum that shares a record loses its lowest bit, always: which barrier it is for changes no bit of what is read.
             The other warps have something else to do meanwhile.
             Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300. They look again only for the records of those
@@ -200,14 +200,14 @@ __device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at
   return true;
 }
 
-/* MostBlocks of a grid, MostSums of a barrier. shares: sums share records; not where a thread has 64 registers, of which a look at five such records takes too many */
-template <int MostBlocks, int MostSums, bool shares = true>
+/* MostBlocks of a grid, MostSums of a barrier, of which the first 2 Pairs share records: as many as most barriers have; none where a thread has 64 registers, of which a look at five such records takes too many */
+template <int MostBlocks, int MostSums, int Pairs>
 class SumBarrier {
 public:
   static constexpr int turns   = (MostBlocks + 31) / 32;
-  static constexpr int pairs   = !shares ? 0 : MostSums <= 4 ? (MostSums + 1) / 2 : 1;      /* records of two sums, of the first ones: where few barriers have more, each of these has its own */
+  static constexpr int pairs   = Pairs;
   static constexpr int each    = pairs + (MostSums > 2 * pairs ? MostSums - 2 * pairs : 0); /* records of a block */
-  static constexpr int apart   = shares ? 2 : 1;                                            /* a record has a sector, the least that is read from L2, for itself */
+  static constexpr int apart   = Pairs > 0 ? 2 : 1;                                         /* a record has a sector, the least that is read from L2, for itself */
   static constexpr int records = apart * 2 * each * 32 * turns;                             /* room for them, all zero before the first barrier ever */
 
   /* tag: the last one given. By all threads; nobody may change *tag before all have come to the first barrier */

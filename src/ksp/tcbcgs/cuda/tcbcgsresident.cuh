@@ -42,7 +42,7 @@ namespace tcbcgsresident
 {
 constexpr int SUMS = 4; /* at most, of a reduction */
 
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 2>;
 using Problem = KSPTCProblem<TCBCGSScalars, TCBCGSVectors>;
 
 /* Where the diagonal preconditioner stands */

@@ -31,7 +31,7 @@ namespace
 constexpr int LEAST = 2, MOST = 5; /* vectors in shared memory: r, v, t, rp, x */
 constexpr int SUMS = 2;            /* at most, of a reduction */
 
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, false>;
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 0>;
 using Problem = KSPTCStreamedProblem<TCBCGSScalars, TCBCGSVectors>;
 
 template <int R>

@@ -23,7 +23,7 @@
 
 namespace
 {
-using Barrier = SumBarrier<KSPTC_BLOCKS, TCCG_PIPELINED_ANEW<true>>;
+using Barrier = SumBarrier<KSPTC_BLOCKS, TCCG_PIPELINED_ANEW<true>, 2>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
 /* Products of vectors that are made anew */

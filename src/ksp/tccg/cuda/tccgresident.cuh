@@ -41,7 +41,7 @@ constexpr int SUMS_OF = kind == PLAIN    ? 1
                         : kind == SCALED ? TCCG_TESTED_SUMS
                                          : TCCG_SCALED_SUMS<true>;
 
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS>;
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 1>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
 struct Share : KSPTCShare {

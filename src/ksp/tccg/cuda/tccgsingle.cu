@@ -29,7 +29,7 @@ namespace
 template <bool scaled>
 constexpr int SUMS_OF = scaled ? 1 + TCCG_TESTED_SUMS : 2;
 
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS_OF<true>>;
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS_OF<true>, 2>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
 struct Share : KSPTCShare {

@@ -12,7 +12,7 @@ namespace tccgstreamed
 constexpr int LEAST = 2, MOST = 3;           /* vectors in shared memory, the last one x */
 constexpr int SUMS = TCCG_SCALED_SUMS<true>; /* of an iteration's second reduction, at most */
 
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, false>;
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 0>;
 using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
 
 /* With so many rows to a lane: kernels of iterations that carry A p, in the other file, which compiles beside this */
