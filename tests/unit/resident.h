@@ -29,9 +29,20 @@ enum class Jacobi {
 };
 
 struct System {
-  const char *name;
-  Csr         A;
+  const char           *name;
+  Csr                   A;
+  std::vector<PetscInt> order = {}; /* of the form's rows, if they have one of their own */
 };
+
+/* Numbers that are far from each other where rows are not */
+inline std::vector<PetscInt> Shuffled(PetscInt m)
+{
+  std::vector<PetscInt> order(m);
+
+  for (PetscInt r = 0; r < m; r++) order[r] = r;
+  for (PetscInt r = 1; r < m; r++) std::swap(order[r], order[(PetscInt)((size_t)r * 2654435761u % (size_t)(r + 1))]);
+  return order;
+}
 
 /* The columns of each row */
 template <class Columns>
@@ -117,13 +128,75 @@ inline Csr ConstantsBut(PetscInt n, PetscInt from, PetscInt to)
   return A;
 }
 
+/* Two entries far from all others, in rows and columns that are each other's */
+inline Csr WithFarPair(Csr A)
+{
+  const PetscInt low = 5, high = A.m - 3;
+  Csr            B;
+
+  B.m = A.m;
+  B.n = A.n;
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      if (r == high && k == A.i[r]) {
+        B.j.push_back(low);
+        B.a.push_back(-0.5);
+      }
+      B.j.push_back(A.j[k]);
+      B.a.push_back(A.a[k]);
+    }
+    if (r == low) {
+      B.j.push_back(high);
+      B.a.push_back(-0.5);
+    }
+    B.i.push_back((PetscInt)B.j.size());
+  }
+  return B;
+}
+
+/* 5-point with lines that are so long */
+inline Csr LongLines(PetscInt m, PetscInt line)
+{
+  Csr A = FromColumns(m, [m, line](PetscInt r) {
+    std::vector<PetscInt> columns;
+
+    for (PetscInt c : {r - line, r - 1, r, r + 1, r + line}) {
+      if (c >= 0 && c < m) columns.push_back(c);
+    }
+    return columns;
+  });
+
+  A.a.resize(A.j.size());
+  for (PetscInt r = 0; r < m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) A.a[k] = A.j[k] == r ? 5.0 : -1.0;
+  }
+  return A;
+}
+
+/* Grids for windows: one, three, and then those that are none, for values and for two columns */
+struct WindowedSystem {
+  System system;
+  bool   windowed;
+};
+
+inline std::vector<WindowedSystem> WindowedSystems()
+{
+  return {
+    {{"one window", LongLines(200003, 700)},                         true },
+    {{"three windows", Constants(47)},                               true },
+    {{"three windows, x in device memory", Constants(101)},          true },
+    {{"other values in a few rows", ConstantsBut(47, 20000, 20003)}, false},
+    {{"two columns that are far away", WithFarPair(Constants(101))}, false}
+  };
+}
+
 /* For tools that make a program slow */
 inline bool SmallSystems()
 {
   return getenv("PETSCTC_TEST_SHORT") != nullptr;
 }
 
-/* Few blocks and all of them; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; blocks without rows and
+/* Few blocks and all of them; rows in an order of their own; a lane for each row up to a warp; more slots than are fetched at once; rows of very different length; blocks without rows and
    more ghosts than are fetched at once; rows without entries; the least matrix */
 inline std::vector<System> MakeSystems(bool symmetric)
 {
@@ -144,6 +217,7 @@ inline std::vector<System> MakeSystems(bool symmetric)
   all.push_back({"band and a dense row", BandAndDenseRow(symmetric)});
   add("empty rows", FromColumns(9000, [](PetscInt r) { return Range(r, r + 1 - r / 1000 % 2); }));
   add("one row", FromColumns(1, [](PetscInt) { return Range(0, 1); }));
+  for (const System &system : {all[0], all[2], all[all.size() - 2]}) all.push_back({"rows in another order", system.A, Shuffled(system.A.m)});
   return all;
 }
 
@@ -157,15 +231,15 @@ inline const std::vector<System> &Systems(bool symmetric)
 /* A form, destroyed with its owner */
 class OwnedForm {
 public:
-  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a)
+  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, const std::vector<PetscInt> &order = {}) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a), order_(cuda, order)
   {
 #if PETSCTC_HAVE_CUDA
     if (cuda) {
-      EXPECT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i_, j_, a_, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+      EXPECT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i_, j_, a_, order.empty() ? nullptr : (const PetscInt *)order_, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
       return;
     }
 #endif
-    EXPECT_EQ(KSPTCFormCreate_Host(A.m, A.i[A.m], i_, j_, a_, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+    EXPECT_EQ(KSPTCFormCreate_Host(A.m, A.i[A.m], i_, j_, a_, order.empty() ? nullptr : (const PetscInt *)order_, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
   }
   OwnedForm(const OwnedForm &) = delete;
   ~OwnedForm()
@@ -210,6 +284,7 @@ public:
 private:
   Array<PetscInt>    i_, j_;
   Array<PetscScalar> a_;
+  Array<PetscInt>    order_;
 };
 
 /* The diagonal that makes rows add up to 0 */
@@ -279,7 +354,7 @@ inline Vector Product(Vector a, const Vector &b)
 template <class Method>
 class HeldMatrix {
 public:
-  HeldMatrix(bool cuda, const Csr &A) : form_(cuda, A, Method::vectors(false), Method::chip(cuda)) { EXPECT_TRUE(form_.fits); }
+  HeldMatrix(bool cuda, const System &system) : form_(cuda, system.A, Method::vectors(false), Method::chip(cuda), system.order) { EXPECT_TRUE(form_.fits); }
   const KSPTCForm *get() const { return &form_.form; }
 
 private:
@@ -289,7 +364,7 @@ private:
 /* Its layout, with one, two or four rows to a lane: the last for constants */
 class StreamedMatrix {
 public:
-  StreamedMatrix(bool cuda, const Csr &A) : layout_(cuda ? Made::OnDevice : Made::OnHost, A, {PETSC_INT_MAX, PETSC_INT_MAX, 1024, 1 << A.m % 3, 1, 1, AIJTC_COMPRESS_BOTH, 64, 0}) { EXPECT_TRUE(KSPTCStreams(&layout_.layout)); }
+  StreamedMatrix(bool cuda, const System &system) : layout_(cuda ? Made::OnDevice : Made::OnHost, system.A, {PETSC_INT_MAX, PETSC_INT_MAX, 1024, 1 << system.A.m % 3, 1, 1, AIJTC_COMPRESS_BOTH, 64, 0}) { EXPECT_TRUE(KSPTCStreams(&layout_.layout)); }
   const AIJTCLayout *get() const { return &layout_.layout; }
 
 private:
@@ -313,7 +388,7 @@ public:
 
   Solve(Backend backend, const System &system, Jacobi side) : Solve(backend, system, side, RightSide(system.A)) { }
   Solve(Backend backend, const System &system, Jacobi side, const Vector &b) :
-    cuda_(backend != Backend::Host), matrix_(cuda_, system.A), n_(system.A.m), b_(b), diagonal_(cuda_, Diagonal(system.A)), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, Diagonal(system.A), side))
+    cuda_(backend != Backend::Host), matrix_(cuda_, system), n_(system.A.m), b_(b), diagonal_(cuda_, Diagonal(system.A)), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, Diagonal(system.A), side))
   {
     std::vector<PetscScalar *> work;
     PetscBool                  can = PETSC_FALSE;
@@ -410,6 +485,10 @@ public:
   const Vector &B() const
   {
     return b_;
+  }
+  const KSPTCResidentWork &ResidentWork() const
+  {
+    return resident_;
   }
 
 private:

@@ -18,7 +18,7 @@ struct BCGS {
   static const std::vector<System> &systems() { return Systems(symmetric); }
   static std::vector<Jacobi>        sides() { return {Jacobi::None, Jacobi::Left, Jacobi::Right}; }
   static PetscReal                  square(const Scalars &s) { return s.rr; }
-  static KSPTCVectors               vectors(bool scaled) { return TCBCGSVectorsOfBlock(scaled); }
+  static KSPTCVectors               vectors(bool scaled) { return TCBCGSVectorsOfBlock(scaled, false, false); }
   static KSPTCChip                  chip(PETSC_UNUSED bool cuda)
   {
     KSPTCChip chip = {0, 0};
@@ -96,6 +96,13 @@ template <class Classic>
 struct Single : Classic {
   static constexpr int carried = 0;
 
+  static PetscErrorCode create(PETSC_UNUSED bool cuda, const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCBCGSSingleCreate_CUDA(form, scaled, work, can);
+#endif
+    return KSPTCResidentCreate_Host(form, scaled, work, can);
+  }
   static TCBCGSVectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
   {
     TCBCGSVectors v = Classic::bind(x, r, d, work, side);
@@ -241,6 +248,27 @@ TEST_P(BCGSStreamed, VectorsInDeviceMemory)
   if (SmallSystems()) GTEST_SKIP() << "short";
   for (const System &system : LargeSystems()) {
     for (Jacobi side : StreamedBCGS::sides()) ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedBCGS>(GetParam(), system, side)) << system.name;
+  }
+}
+
+/* What is multiplied by comes to shared memory if all slices of a layout let it, and no preconditioner stands on the right: else it is gathered */
+TEST_P(BCGSStreamed, Windows)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  if (SmallSystems()) GTEST_SKIP() << "short";
+  for (const WindowedSystem &of : WindowedSystems()) {
+    for (Jacobi side : StreamedBCGS::sides()) {
+      SCOPED_TRACE(of.system.name);
+      Solve<StreamedBCGS> whole(GetParam(), of.system, side), parts(GetParam(), of.system, side);
+
+      ASSERT_NO_FATAL_FAILURE(ExpectIterates<StreamedBCGS>(GetParam(), of.system, side));
+      ASSERT_NO_FATAL_FAILURE(whole.Run(0, 6));
+      ASSERT_NO_FATAL_FAILURE(parts.Run(0, 1));
+      ASSERT_NO_FATAL_FAILURE(parts.Run(1, 6));
+      ASSERT_EQ(whole.Matrix()->params.rrows, 4);
+      ASSERT_EQ((bool)whole.ResidentWork().windowed, of.windowed && side != Jacobi::Right);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(whole, parts));
+    }
   }
 }
 

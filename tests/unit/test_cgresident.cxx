@@ -364,6 +364,37 @@ TEST_P(CGStreamed, VectorsInDeviceMemory)
   }
 }
 
+/* What is multiplied by comes to shared memory, with x there too or not, if all slices of a layout let it: for all others it is gathered */
+template <class Method>
+void ExpectWindows(Backend backend)
+{
+  for (const WindowedSystem &of : WindowedSystems()) {
+    for (Jacobi side : Method::sides()) {
+      SCOPED_TRACE(of.system.name);
+      Solve<Method> whole(backend, of.system, side), parts(backend, of.system, side);
+      long double   bb = 0.0L;
+
+      ASSERT_NO_FATAL_FAILURE(ExpectIterates<Method>(backend, of.system, side));
+      ASSERT_NO_FATAL_FAILURE(whole.Run(0, 9));
+      ASSERT_NO_FATAL_FAILURE(parts.Run(0, 4));
+      ASSERT_NO_FATAL_FAILURE(parts.Run(4, 9));
+      ASSERT_EQ(whole.Matrix()->params.rrows, 4);
+      ASSERT_EQ((bool)whole.ResidentWork().windowed, of.windowed);
+      ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(whole, parts));
+      for (PetscScalar b : whole.B()) bb += (long double)b * b;
+      ASSERT_NEAR(RelativeResidual(of.system.A, whole.X(), whole.B()), std::sqrt(whole.Record(9).rr / (double)bb), 100 * PETSC_MACHINE_EPSILON);
+    }
+  }
+}
+
+TEST_P(CGStreamed, Windows)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  if (SmallSystems()) GTEST_SKIP() << "short";
+  ExpectWindows<StreamedCG>(GetParam());
+  ExpectWindows<SingleStreamedCG>(GetParam());
+}
+
 /* | b - A x | / | r | as the iterations have it, 0 where they have ended, or r is little more than rounding */
 double TrueToCarried(const Csr &A, const Solve<PipelinedCG> &solve, const TCCGScalars &s)
 {

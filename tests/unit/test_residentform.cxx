@@ -38,6 +38,8 @@ void ExpectSameForm(const OwnedForm &e, const OwnedForm &c)
   ASSERT_EQ(e.form.places, c.form.places);
   ASSERT_EQ(e.form.ghosts, c.form.ghosts);
   for (int v = 0; v <= KSPTC_VECTORS; v++) ASSERT_EQ(e.form.shared[v], c.form.shared[v]) << v << " vectors";
+  ASSERT_EQ(e.form.order == nullptr, c.form.order == nullptr);
+  if (e.form.order) { ASSERT_NO_FATAL_FAILURE(ExpectSame("order", e, c, &KSPTCForm::order, e.form.m)); }
   ASSERT_NO_FATAL_FAILURE(ExpectSame("block_row", e, c, &KSPTCForm::block_row, e.form.blocks + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("block_slice", e, c, &KSPTCForm::block_slice, e.form.blocks + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("block_ghost", e, c, &KSPTCForm::block_ghost, e.form.blocks + 1));
@@ -61,15 +63,18 @@ TEST_P(ResidentForm, HoldsTheMatrix)
   for (const System &system : Systems(true)) {
     SCOPED_TRACE(system.name);
     const Csr       &A = system.A;
-    const OwnedForm  owned(cuda, A, four, Chip(cuda));
+    const OwnedForm  owned(cuda, A, four, Chip(cuda), system.order);
     const KSPTCForm &F = owned.form;
 
     ASSERT_TRUE(owned.fits);
-    const auto row = owned.Get(F.block_row, F.blocks + 1), slice = owned.Get(F.block_slice, F.blocks + 1), start = owned.Get(F.start, F.slices + 1);
-    const auto column      = owned.Get(F.column, F.places);
-    const auto block_ghost = owned.Get(F.block_ghost, F.blocks + 1), ghost = owned.Get(F.ghost, F.ghosts);
-    const auto value = owned.Get(F.value, F.places);
+    const auto            row = owned.Get(F.block_row, F.blocks + 1), slice = owned.Get(F.block_slice, F.blocks + 1), start = owned.Get(F.start, F.slices + 1);
+    const auto            column      = owned.Get(F.column, F.places);
+    const auto            block_ghost = owned.Get(F.block_ghost, F.blocks + 1), ghost = owned.Get(F.ghost, F.ghosts);
+    const auto            value = owned.Get(F.value, F.places);
+    std::vector<PetscInt> order = system.order, number(A.m);
 
+    if (order.empty()) order = Range(0, A.m);
+    for (PetscInt n = 0; n < A.m; n++) number[order[n]] = n;
     ASSERT_EQ(row[0], 0);
     ASSERT_EQ(row[F.blocks], A.m);
     ASSERT_EQ(start[F.slices], F.places);
@@ -82,15 +87,15 @@ TEST_P(ResidentForm, HoldsTheMatrix)
       std::set<PetscInt> expected;
 
       ASSERT_EQ(slice[b + 1] - slice[b], (rows + rows_of_slice - 1) / rows_of_slice);
-      for (PetscInt r = row[b]; r < row[b + 1]; r++) {
-        const PetscInt s = slice[b] + (r - row[b]) / rows_of_slice, lane = (r - row[b]) % rows_of_slice * F.lanes;
+      for (PetscInt n = row[b]; n < row[b + 1]; n++) {
+        const PetscInt s = slice[b] + (n - row[b]) / rows_of_slice, lane = (n - row[b]) % rows_of_slice * F.lanes, r = order[n];
 
         for (PetscInt k = 0; k < A.Length(r); k++) {
-          const PetscInt place = start[s] + KSPTC_LANES * (k / F.lanes) + lane + k % F.lanes;
+          const PetscInt place = start[s] + KSPTC_LANES * (k / F.lanes) + lane + k % F.lanes, c = number[A.j[A.i[r] + k]];
 
           ASSERT_LT(place, start[s + 1]) << "row " << r;
-          ASSERT_EQ(column[place] < rows ? row[b] + column[place] : ghost.at(block_ghost[b] + column[place] - rows), A.j[A.i[r] + k]) << "row " << r << ", entry " << k;
-          if (A.j[A.i[r] + k] < row[b] || A.j[A.i[r] + k] >= row[b + 1]) expected.insert(A.j[A.i[r] + k]);
+          ASSERT_EQ(column[place] < rows ? row[b] + column[place] : ghost.at(block_ghost[b] + column[place] - rows), c) << "row " << r << ", entry " << k;
+          if (c < row[b] || c >= row[b + 1]) expected.insert(c);
           ASSERT_EQ(value[place], A.a[A.i[r] + k]) << "row " << r << ", entry " << k;
         }
         entries += A.Length(r);
@@ -112,14 +117,19 @@ TEST_P(ResidentForm, SharesAreEven)
     for (KSPTCVectors vectors : {four, six}) {
       SCOPED_TRACE(system.name);
       const Csr      &A = system.A;
-      const OwnedForm owned(cuda, A, vectors, Chip(cuda));
+      const OwnedForm owned(cuda, A, vectors, Chip(cuda), system.order);
       const double    w       = vectors.rows == 4 ? (PetscDefined(USE_REAL_SINGLE) ? 3 : 4) : (PetscDefined(USE_REAL_SINGLE) ? 4 : 5);
       const auto      row     = owned.Get(owned.form.block_row, owned.form.blocks + 1);
-      const auto      weight  = [&](PetscInt r) { return (double)A.i[r] + w * r; };
       PetscInt        longest = 0;
+      const auto      weight  = [&](PetscInt from, PetscInt to) {
+        double sum = 0.0;
+
+        for (PetscInt n = from; n < to; n++) sum += w + (double)A.Length(system.order.empty() ? n : system.order[n]);
+        return sum;
+      };
 
       for (PetscInt r = 0; r < A.m; r++) longest = std::max(longest, A.Length(r));
-      for (int k = 0; k < owned.form.blocks; k++) ASSERT_LE(weight(row[k + 1]) - weight(row[k]), weight(A.m) / owned.form.blocks + longest + w) << "block " << k;
+      for (int k = 0; k < owned.form.blocks; k++) ASSERT_LE(weight(row[k], row[k + 1]), weight(0, A.m) / owned.form.blocks + longest + w) << "block " << k;
     }
   }
 }
@@ -130,7 +140,7 @@ TEST_P(ResidentForm, SameInBothMemories)
     for (KSPTCVectors vectors : {four, six}) {
       SCOPED_TRACE(system.name);
       const KSPTCChip chip = Chip(cuda);
-      const OwnedForm expected(false, system.A, vectors, chip), computed(cuda, system.A, vectors, chip);
+      const OwnedForm expected(false, system.A, vectors, chip, system.order), computed(cuda, system.A, vectors, chip, system.order);
 
       ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
     }
@@ -145,8 +155,8 @@ TEST_P(ResidentForm, TakesValuesAnew)
     const auto chip    = Chip(cuda);
 
     SetValues(changed, ValueKind::Strange);
-    const OwnedForm expected(cuda, changed, four, chip);
-    OwnedForm       computed(cuda, system.A, four, chip);
+    const OwnedForm expected(cuda, changed, four, chip, system.order);
+    OwnedForm       computed(cuda, system.A, four, chip, system.order);
 
     computed.Fill(changed);
     ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
@@ -180,7 +190,7 @@ TEST_P(ResidentForm, BlocksWithoutRowsAndManyGhosts)
   int empty = 0, most = 0;
 
   for (const System &system : Systems(true)) {
-    const OwnedForm owned(cuda, system.A, four, Chip(cuda));
+    const OwnedForm owned(cuda, system.A, four, Chip(cuda), system.order);
     const auto      row = owned.Get(owned.form.block_row, owned.form.blocks + 1), ghost = owned.Get(owned.form.block_ghost, owned.form.blocks + 1);
 
     for (int k = 0; k < owned.form.blocks; k++) {

@@ -153,6 +153,7 @@ typedef struct {
   PetscInt     nslices[AIJTC_KINDS];
   PetscInt     nconsecutive;     /* of the ROWS slices, those of consecutive rows */
   PetscBool    common;           /* set by whoever has asked AIJTCProbe(), behind the build: rows share their offsets, which decides the order in which products take slices. Before the work of products with dot products is created */
+  PetscCount   build;            /* likewise: no other build of this process has this number, 0: nobody has set it */
   PetscInt     stride;           /* the largest |column - ref| of the ROWS slice nconsecutive / 2, if that is one of consecutive rows and the pattern is compressed, else 0: how far rows reach */
   PetscInt     line;             /* of the same slice, the largest distance of |column - ref| from the nearer of 0 and stride: on a grid whose planes are stride rows apart no less than a line */
   AIJTCSlice  *slice;            /* [sum of nslices] */

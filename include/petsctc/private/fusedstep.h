@@ -24,12 +24,6 @@
 
 #include <petsctc/private/kspsteps.h>
 
-#if defined(__CUDACC__)
-  #define PETSCTC_HOST_DEVICE __host__ __device__ __forceinline__
-#else
-  #define PETSCTC_HOST_DEVICE inline
-#endif
-
 template <class S, int Inputs, int Outputs, int Sums>
 struct PetscTCStep {
   static_assert(Sums <= PETSCTC_MAX_DOTS, "more sums than a reduction has");

@@ -39,7 +39,7 @@ typedef enum {
 /* What a method's resident solver is on a backend */
 typedef struct {
   PetscErrorCode (*chip)(KSPTCChip *);
-  PetscErrorCode (*create[KSPTC_VARIANT_AUTO])(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can); /* for the form, NULL: the classic one's kernels have these recurrences too, or the method has none */
+  PetscErrorCode (*create[KSPTC_VARIANT_AUTO])(const KSPTCForm *, PetscBool scaled, KSPTCResidentWork *, PetscBool *can); /* for the form, NULL: the method has no such recurrences */
   PetscErrorCode (*create_streamed)(const AIJTCLayout *, KSPTCResidentWork *, PetscBool *can);                            /* of all recurrences */
 } KSPTCResidentKernel;
 
@@ -47,7 +47,8 @@ typedef struct {
 typedef struct {
   const KSPTCResidentKernel *kernel;       /* [KSPTC_BACKENDS] */
   KSPTCVectors               vectors;      /* of a block, at least */
-  KSPTCVariant               wanted;       /* of the solve under way: set by a method that has more than one create */
+  KSPTCVariant               fastest;      /* of its method, with the matrix on the chip */
+  KSPTCVariant               wanted;       /* of the solve under way */
   KSPTCVariant               variant;      /* the same, resident: its recurrences */
   PetscBool                  may_pipeline; /* the same */
   PetscBool                  may_stream;   /* of its method: may the matrix be read from its layout? */

@@ -2,6 +2,9 @@
    The resident form of a matrix, for solvers whose iterations are one kernel (ksptcresident.h): rows dealt to the blocks of the kernel, each of which holds its own in shared memory. Raw pointers, sizes
    and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
 
+   Rows and columns have numbers of the form's own where an order is given: row n of the form is row order[n] of the matrix. An order of clusters, as gathered layouts have (aijtclayout.h), leaves blocks far fewer ghosts
+   than numbers without meaning do. Below, rows and columns are those of the form.
+
    Block k has the consecutive rows block_row[k] .. block_row[k + 1] - 1: as even a share of nonzeros + w rows as whole rows allow, where the solver's vectors of a row are as large as w nonzeros: that is
    what a multiprocessor must hold.
 
@@ -24,7 +27,8 @@ enum {
   KSPTC_BLOCKS       = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
   KSPTC_LANES        = 32,
   KSPTC_LANE_SHARE   = 8, /* nonzeros of a row that one lane takes, in the mean at most */
-  KSPTC_VECTORS      = 8  /* of a solver that a block may hold, at most */
+  KSPTC_VECTORS      = 8, /* of a solver that a block may hold, at most */
+  KSPTC_ZEROS        = 2  /* behind vectors that are multiplied by, at most */
 };
 
 /* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts */
@@ -46,6 +50,7 @@ typedef struct {
   PetscCount   nnz;
   KSPTCVectors vectors; /* that the solver holds at least: decides how rows are dealt */
   int32_t      blocks, lanes, slices, places, ghosts;
+  int32_t     *order;                     /* [m] rows of the matrix, or NULL: those of the form */
   int32_t     *block_row;                 /* [blocks + 1] */
   int32_t     *block_slice;               /* [blocks + 1] */
   int32_t     *block_ghost;               /* [blocks + 1] */
@@ -57,10 +62,10 @@ typedef struct {
   size_t       shared[KSPTC_VECTORS + 1]; /* bytes that a block holds at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
 } KSPTCForm;
 
-/* values, columns, vectors and the zero, ghosts, starts of slices, in this order */
+/* values, columns, vectors with two zeros, ghosts, starts of slices, in this order: up to two vectors are multiplied by */
 static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
-  return (size_t)places * (sizeof(PetscScalar) + sizeof(uint16_t)) + (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + 1) * sizeof(PetscScalar) + (size_t)(ghosts + slices + 1) * sizeof(int32_t);
+  return (size_t)places * (sizeof(PetscScalar) + sizeof(uint16_t)) + (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + KSPTC_ZEROS) * sizeof(PetscScalar) + (size_t)(ghosts + slices + 1) * sizeof(int32_t);
 }
 
 /* Bytes that a block needs at most for a solver with so many vectors */
@@ -77,14 +82,16 @@ static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
   return (form->vectors.rows * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
 }
 
-/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. fits: the blocks' shares with these fit into chip->shared,
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. order: all rows, each once, in the memory of the CSR arrays, or NULL. fits: the blocks' shares with these fit into chip->shared,
    and the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+                                                 PetscTCStream stream);
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+                                                 PetscTCStream stream);
 /* Values anew, from CSR arrays of the same pattern */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
-/* y <- A x; y <- |A| |x| */
+/* y <- A x; y <- |A| |x|; vectors of the matrix */
 PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
 PETSC_INTERN void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
 /* Takes a form that is all zero, or what a failed create has left */
@@ -126,6 +133,12 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
     }
   }
   if (form->shared[form->vectors.rows] > chip->shared) *fits = PETSC_FALSE;
+}
+
+/* The row of the matrix that a row of the form is */
+PETSCTC_HOST_DEVICE int32_t KSPTCMatrixRow(const int32_t order[], int32_t row)
+{
+  return order ? order[row] : row;
 }
 
 static inline int32_t KSPTCRowsOfSlice(const KSPTCForm *form)

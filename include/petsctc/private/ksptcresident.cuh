@@ -6,8 +6,8 @@
             wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
             Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; what the other threads need of them is in KSPTCTold. All blocks leave the
             loop together.
-   Layout   shared memory of a block: values, columns, vectors of the rows and of the ghosts, a zero, ghosts, starts of slices; ksptcform.h. A vector's element is that of the row, or ghost, by its number within the
-            block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each
+   Layout   shared memory of a block: values, columns, vectors of the rows and of the ghosts, zeros, ghosts, starts of slices; ksptcform.h. A vector's element is that of the row, or ghost, by its number within the
+            block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each, by rows of the form
    Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory
    References
             CUDA C++ Programming Guide, cooperative groups (grids whose blocks all run at once)
@@ -46,10 +46,10 @@ struct KSPTCProblem : KSPTCCall<Scalars, Vectors> {
 
 /* A block's share of the matrix, and room for vectors of its rows and ghosts, in shared memory */
 struct KSPTCShare {
-  int       first, rows, ghosts; /* first: row in the matrix */
+  int       first, rows, ghosts; /* first: row of the form */
   int       slices, places;
   double   *value, *vector;
-  int32_t  *ghost, *start; /* rows in the matrix; places within the block */
+  int32_t  *ghost, *start; /* rows of the form; places within the block */
   uint16_t *column;
 
   __device__ __forceinline__ KSPTCShare(const KSPTCForm &A, KSPTCVectors vectors, double *memory)
@@ -64,21 +64,32 @@ struct KSPTCShare {
     value  = memory;
     column = (uint16_t *)(value + places);
     vector = (double *)(column + places);
-    ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts + 1);
+    ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts + KSPTC_ZEROS);
     start  = ghost + ghosts;
   }
-  /* Calls at(number, row in the matrix) for the block's rows, and for its ghosts. Loops are not unrolled: few threads go round twice, and an iteration's code should stay in the instruction cache */
+  /* Calls at(number) for the block's rows, and for its ghosts. Loops are not unrolled: few threads go round twice, and an iteration's code should stay in the instruction cache */
   template <class At>
   __device__ __forceinline__ void forRows(At at) const
   {
 #pragma unroll 1
-    for (int k = threadIdx.x; k < rows; k += KSPTC_THREADS) at(k, first + k);
+    for (int k = threadIdx.x; k < rows; k += KSPTC_THREADS) at(k);
   }
   template <class At>
   __device__ __forceinline__ void forGhosts(At at) const
   {
 #pragma unroll 1
-    for (int g = threadIdx.x; g < ghosts; g += KSPTC_THREADS) at(g, ghost[g]);
+    for (int g = threadIdx.x; g < ghosts; g += KSPTC_THREADS) at(g);
+  }
+  /* The same with at(number, row of the matrix) */
+  template <class At>
+  __device__ __forceinline__ void forMatrixRows(const KSPTCForm &A, At at) const
+  {
+    forRows([&](int k) { at(k, KSPTCMatrixRow(A.order, first + k)); });
+  }
+  template <class At>
+  __device__ __forceinline__ void forMatrixGhosts(const KSPTCForm &A, At at) const
+  {
+    forGhosts([&](int g) { at(g, KSPTCMatrixRow(A.order, ghost[g])); });
   }
 };
 
@@ -227,6 +238,8 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors)
   return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCMostBytes(form, vectors)};
 }
 
+/* Asks for all the shared memory that a block can have: others may use the kernel with another grid. can: so many blocks run at once with so many bytes */
+PETSC_INTERN PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGrid *grid, PetscBool *can);
 /* numbers: published by all rows; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
 PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* refused: the device did not launch the kernel, and nothing has changed */

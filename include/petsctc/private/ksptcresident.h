@@ -57,6 +57,8 @@ typedef struct {
   PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */
   PetscReal         patience;  /* CUDA: seconds that a block waits for the others */
   PetscScalar      *vectors;   /* host: of the method, if it has such */
+  PetscCount        build;     /* CUDA: of a layout that has been looked at .. */
+  PetscBool         windowed;  /* .. and is one for windows (ksptcwindowed.cuh) */
 } KSPTCResidentWork;
 
 /* On a device each method has its own create. Destroy takes what a failed create has left. can: as there (tccgresident.h) */

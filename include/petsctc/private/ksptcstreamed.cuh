@@ -152,21 +152,25 @@ private:
   KSPTCKeptSlice   *slice_;
 };
 
-template <int K>
+template <int K, int Threads = KSPTC_STREAMED_THREADS>
 union KSPTCStreamedSums
 {
-  typename GridReduce<K, true, KSPTC_STREAMED_THREADS>::Shared  tensor;
-  typename GridReduce<K, false, KSPTC_STREAMED_THREADS>::Shared core;
+  typename GridReduce<K, true, Threads>::Shared  tensor;
+  typename GridReduce<K, false, Threads>::Shared core;
 };
 
-/* A barrier with K sums, folded as the problem says; orders: memory too */
-template <int K, bool orders = false, class Problem, class Barrier, class Derive>
-__device__ __forceinline__ bool KSPTCStreamedSum(const Problem &P, Barrier &barrier, const double sum[], KSPTCStreamedSums<K> &shared, PetscInt it, Derive derive)
+/* A barrier with K sums, folded as the problem says; orders: memory too. meanwhile: sum_barrier.cuh */
+template <int K, bool orders = false, int Threads, class Problem, class Barrier, class Derive, class Meanwhile>
+__device__ __forceinline__ bool KSPTCStreamedSum(const Problem &P, Barrier &barrier, const double sum[], KSPTCStreamedSums<K, Threads> &shared, PetscInt it, Derive derive, Meanwhile meanwhile)
 {
-  const auto nothing = [](uint64_t, int, int) { return true; };
+  if (P.tensor) return barrier.template sum<GridReduce<K, true, Threads>, K, orders>(sum, shared.tensor, (int)it, meanwhile, derive);
+  return barrier.template sum<GridReduce<K, false, Threads>, K, orders>(sum, shared.core, (int)it, meanwhile, derive);
+}
 
-  if (P.tensor) return barrier.template sum<GridReduce<K, true, KSPTC_STREAMED_THREADS>, K, orders>(sum, shared.tensor, (int)it, nothing, derive);
-  return barrier.template sum<GridReduce<K, false, KSPTC_STREAMED_THREADS>, K, orders>(sum, shared.core, (int)it, nothing, derive);
+template <int K, bool orders = false, int Threads, class Problem, class Barrier, class Derive>
+__device__ __forceinline__ bool KSPTCStreamedSum(const Problem &P, Barrier &barrier, const double sum[], KSPTCStreamedSums<K, Threads> &shared, PetscInt it, Derive derive)
+{
+  return KSPTCStreamedSum<K, orders>(P, barrier, sum, shared, it, derive, [](uint64_t, int, int) { return true; });
 }
 
 /* ---- the host's side */

@@ -12,6 +12,13 @@
 /* The kernels of cuda/ are there: they compute in double precision only, and a library in single precision works on the host whatever PETSc has */
 #define PETSCTC_HAVE_CUDA (PetscDefined(HAVE_CUDA) && PetscDefined(USE_REAL_DOUBLE))
 
+/* Of functions that kernels and their host twins share */
+#if defined(__CUDACC__)
+  #define PETSCTC_HOST_DEVICE __host__ __device__ __forceinline__
+#else
+  #define PETSCTC_HOST_DEVICE inline
+#endif
+
 /* A cudaStream_t, spelled so that host code needs no CUDA header. Host twins ignore it. */
 typedef struct CUstream_st *PetscTCStream;
 typedef struct CUevent_st  *PetscTCEvent;

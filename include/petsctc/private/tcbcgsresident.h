@@ -14,17 +14,19 @@ typedef struct {
   PetscBool          single;   /* an iteration has a reduction less: that of `advance` in place of update and direction (kspsteps.h); p is not yet that of the iteration behind a call. Only with the matrix on the chip */
 } TCBCGSVectors;
 
-/* The vectors of a block: of its rows x, r, rp, p, v, t, what is multiplied by, and with a diagonal preconditioner its diagonal; of its ghosts r, p, v and what is multiplied by */
-PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSVectorsOfBlock(bool scaled)
+/* The vectors of a block: of its rows x, r, rp, p, v, t, with a diagonal preconditioner its diagonal, and from the right what is multiplied by; of its ghosts r, p, v, and from the right what is multiplied by, or with a
+   reduction less t, which may wait there */
+PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSVectorsOfBlock(bool scaled, bool right, bool single)
 {
-  return {scaled ? 8 : 7, 4};
+  return {6 + (scaled ? 1 : 0) + (right ? 1 : 0), right || single ? 4 : 3};
 }
 
 /* What the device offers to the kernel */
 PETSC_INTERN PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip);
 
-/* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing */
+/* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, on whichever side, and has the memory; if not, `work` holds nothing. The second for those with a reduction less */
 PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode TCBCGSSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

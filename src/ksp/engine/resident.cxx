@@ -68,21 +68,28 @@ PetscErrorCode KSPTCResidentRelease(KSPTC tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A form to be made: the rows in the order of the clusters that a gathered layout has, else in the matrix's */
+typedef struct {
+  KSPTC           tc;
+  const PetscInt *order;
+} KSPTCFormOrder;
+
 static PetscErrorCode KSPTCCreateForm(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx)
 {
-  KSPTC          tc    = (KSPTC)ctx;
-  KSPTCResident *state = &tc->resident;
-  KSPTCChip      chip;
+  KSPTC           tc    = ((KSPTCFormOrder *)ctx)->tc;
+  const PetscInt *order = ((KSPTCFormOrder *)ctx)->order;
+  KSPTCResident  *state = &tc->resident;
+  KSPTCChip       chip;
 
   PetscFunctionBegin;
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
 #if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
-    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, state->vectors, &chip, &state->form, &state->fits, tc->stream));
+    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, order, state->vectors, &chip, &state->form, &state->fits, tc->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, state->vectors, &chip, &state->form, &state->fits, tc->stream));
+  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, order, state->vectors, &chip, &state->form, &state->fits, tc->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,10 +124,15 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
     state->address = NULL; /* should anything fail */
     PetscCall(MatAIJTCWithCSR(A, KSPTCFillForm, tc));
   } else {
+    const AIJTCLayout *layout;
+
     PetscCall(KSPTCResidentRelease(tc));
     state->backend = tc->backend;
     PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
-    PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, tc));
+    PetscCall(MatAIJTCGetLayout(A, &layout));
+    KSPTCFormOrder form = {tc, layout->params.gather ? layout->rid : NULL};
+
+    PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
   }
   state->address      = A;
   state->id           = id;
@@ -157,14 +169,14 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, KSPTCVariant v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The recurrences to be tried with the matrix on the chip, in this order; their number. Those with one reduction are KSPCG's own where they are asked for: nothing stands in for them. Left open it is the pipelined ones that are
-   fastest there, which also look twice before they call a matrix indefinite */
+/* The recurrences to be tried with the matrix on the chip, in this order; their number. Those with one reduction are KSPCG's own where they are asked for: nothing stands in for them. Left open, of CG it is the pipelined ones that
+   are fastest there, which also look twice before they call a matrix indefinite */
 static int KSPTCCandidates(const KSPTCResident *state, KSPTCVariant candidates[2])
 {
-  candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? KSPTC_VARIANT_PIPELINED : state->wanted;
+  candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? state->fastest : state->wanted;
   if (candidates[0] == KSPTC_VARIANT_PIPELINED && !state->may_pipeline) candidates[0] = KSPTC_VARIANT_CLASSIC;
   candidates[1] = KSPTC_VARIANT_CLASSIC;
-  return candidates[0] == KSPTC_VARIANT_PIPELINED ? 2 : 1;
+  return state->wanted == KSPTC_VARIANT_AUTO || candidates[0] == KSPTC_VARIANT_PIPELINED ? 2 : 1;
 }
 
 /* The first of them that there is room for */

@@ -214,7 +214,7 @@ static PetscErrorCode TCBCGSBeginResident(KSP ksp, KSP_TCBCGS *bcgs)
 {
   PetscFunctionBegin;
   PetscCall(TCBCGSResidentSetUp(ksp, bcgs));
-  if (bcgs->resident.is && bcgs->resident.layout) bcgs->single = PETSC_FALSE;
+  if (bcgs->resident.is && (bcgs->resident.layout || bcgs->resident.variant == KSPTC_VARIANT_CLASSIC)) bcgs->single = PETSC_FALSE;
   bcgs->last_single = bcgs->single;
   if (bcgs->early && bcgs->resident.is) PetscCall(TCBCGSResidentBegin(ksp, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -413,6 +413,7 @@ static PetscErrorCode KSPSolve_TCBCGS(KSP ksp, KSPTC tc)
 
   PetscFunctionBegin;
   bcgs->single              = (PetscBool)(bcgs->variant != KSPTC_VARIANT_CLASSIC);
+  bcgs->resident.wanted     = bcgs->variant;
   bcgs->resident.may_stream = (PetscBool)(bcgs->variant != KSPTC_VARIANT_SINGLE);
   PetscCall(KSPTCSetUpSteps(ksp, bcgs));
   PetscCall(KSPTCIdentityPC(ksp, &bcgs->identity));
@@ -526,7 +527,8 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->release           = KSPTCRelease_TCBCGS;
   bcgs->diagonal.projects = PETSC_TRUE;
   bcgs->resident.kernel   = TCBCGSResidentKernels;
-  bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false);
+  bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false, false, false);
+  bcgs->resident.fastest  = KSPTC_VARIANT_SINGLE;
   bcgs->columns.solve     = KSPTCMatSolve<KSP_TCBCGS>;
   bcgs->columns.least     = 18.0;
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));

@@ -820,6 +820,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->release              = KSPTCRelease_TCCG;
   cg->resident.kernel      = TCCGResidentKernels;
   cg->resident.vectors     = TCCGVectorsOfBlock(false);
+  cg->resident.fastest     = KSPTC_VARIANT_PIPELINED;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));

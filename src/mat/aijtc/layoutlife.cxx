@@ -157,6 +157,7 @@ static PetscErrorCode MatAIJTCBuildLayout(Mat A, const MatAIJTCClass *c, Mat_AIJ
   } else PetscCall(MatAIJTCBuildLayout_Host(A, tc, nnz));
   tc->builds++;
   petsctc_counts.builds++;
+  tc->layout.build = (PetscCount)petsctc_counts.builds;
   PetscCall(PetscLogEventEnd(MAT_AIJTCBuild, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

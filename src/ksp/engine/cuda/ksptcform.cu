@@ -1,6 +1,7 @@
 /*
    Method
      The resident form of a matrix (ksptcform.h), made once for a pattern, its values once for a state of the matrix:
+       order    one thread a row: where rows have an order of their own, their numbers in it; a scan gives their first entries
        deal     one thread a block finds its first row by binary search in the row offsets
        count    one warp a slice: the longest row, hence the places; a scan gives the first places of the slices
        mark     one warp a slice: a bit for every column among other blocks' rows, in the block's row of a table of bits; a scan of the words' numbers of bits numbers the ghosts of all blocks
@@ -23,6 +24,7 @@
 #include <petscdevice_cuda.h>
 #include <petsctc/private/devicescratch.h>
 #include <petsctc/private/ksptcform.h>
+#include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
 namespace
@@ -50,6 +52,31 @@ PetscErrorCode Allocate(PetscCount count, T **array, PetscBool *room)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* order[], and number[] of each row of the matrix in the form */
+__global__ void __launch_bounds__(THREADS) OrderKernel(int32_t m, const PetscInt *__restrict__ from, int32_t *__restrict__ order, int32_t *__restrict__ number)
+{
+  const int32_t row = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
+
+  if (row >= m) return;
+  order[row]         = (int32_t)__ldg(from + row);
+  number[order[row]] = row;
+}
+
+/* Nonzeros of a row of the form, for a scan, which has the sum of all behind the last */
+struct LengthOf {
+  int32_t         m;
+  const int32_t  *order;
+  const PetscInt *i;
+
+  __device__ __forceinline__ PetscInt operator()(int32_t row) const
+  {
+    const int32_t r = row < m ? order[row] : 0;
+
+    return row < m ? i[r + 1] - i[r] : 0;
+  }
+};
+
+/* i: first entries of the form's rows, if these came one after the other */
 __global__ void __launch_bounds__(THREADS) DealKernel(int32_t m, PetscCount nnz, PetscCount weight, int blocks, const PetscInt *__restrict__ i, int32_t *__restrict__ block_row)
 {
   const PetscCount all = nnz + weight * m;
@@ -96,9 +123,11 @@ __device__ __forceinline__ void ForPlaces(const KSPTCForm &form, const PetscInt 
 
   if (s >= form.slices) return;
   const SliceRows rows(form, s);
-  const int32_t   row = rows.first + lane / form.lanes, places = __ldg(form.start + s + 1);
-  PetscInt        entry = row < rows.end ? __ldg(i + row) + lane % form.lanes : 0;
-  const PetscInt  end   = row < rows.end ? __ldg(i + row + 1) : 0;
+  const int32_t   of_form = rows.first + lane / form.lanes, places = __ldg(form.start + s + 1);
+  const bool      is    = of_form < rows.end;
+  const int32_t   row   = is ? KSPTCMatrixRow(form.order, of_form) : 0;
+  PetscInt        entry = is ? __ldg(i + row) + lane % form.lanes : 0;
+  const PetscInt  end   = is ? __ldg(i + row + 1) : 0;
 
   for (int32_t place = __ldg(form.start + s) + lane; place < places; place += KSPTC_LANES, entry += form.lanes) at(rows.block, place, entry < end ? entry : -1);
 }
@@ -113,9 +142,12 @@ __global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ K
   if (s > form.slices) return;
   if (s < form.slices) {
     const SliceRows rows(form, s);
-    const int32_t   row = rows.first + lane;
 
-    if (row < rows.end) longest = (int)(__ldg(i + row + 1) - __ldg(i + row));
+    if (rows.first + lane < rows.end) {
+      const int32_t row = KSPTCMatrixRow(form.order, rows.first + lane);
+
+      longest = (int)(__ldg(i + row + 1) - __ldg(i + row));
+    }
   }
   longest = __reduce_max_sync(0xffffffffu, longest);
   if (lane == 0) count[s] = (longest + form.lanes - 1) / form.lanes * KSPTC_LANES;
@@ -126,6 +158,9 @@ struct GhostTable {
   int32_t        words;  /* of a block */
   uint32_t      *bits;   /* [words * blocks + 1], the last one zero */
   const int32_t *before; /* [words * blocks + 1] */
+  const int32_t *number; /* [m] of the rows of the matrix in the form, or NULL */
+
+  __device__ __forceinline__ int32_t column(const PetscInt *__restrict__ j, PetscInt entry) const { return KSPTCMatrixRow(number, (int32_t)__ldg(j + entry)); }
 };
 
 __device__ __forceinline__ bool IsGhost(const KSPTCForm &form, int32_t block, int32_t column)
@@ -136,7 +171,7 @@ __device__ __forceinline__ bool IsGhost(const KSPTCForm &form, int32_t block, in
 __global__ void __launch_bounds__(THREADS) MarkKernel(const __grid_constant__ KSPTCForm form, const __grid_constant__ GhostTable table, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
 {
   ForPlaces(form, i, [&](int32_t block, int32_t, PetscInt entry) {
-    const int32_t column = entry < 0 ? 0 : (int32_t)__ldg(j + entry);
+    const int32_t column = entry < 0 ? 0 : table.column(j, entry);
 
     if (entry >= 0 && IsGhost(form, block, column)) atomicOr(table.bits + (size_t)table.words * block + column / 32, 1u << column % 32);
   });
@@ -155,7 +190,7 @@ __global__ void __launch_bounds__(THREADS) GhostsKernel(const __grid_constant__ 
 __global__ void __launch_bounds__(THREADS) ColumnsKernel(const __grid_constant__ KSPTCForm form, const __grid_constant__ GhostTable table, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
 {
   ForPlaces(form, i, [&](int32_t block, int32_t place, PetscInt entry) {
-    const int32_t column = entry < 0 ? 0 : (int32_t)__ldg(j + entry), first = __ldg(form.block_row + block), rows = __ldg(form.block_row + block + 1) - first;
+    const int32_t column = entry < 0 ? 0 : table.column(j, entry), first = __ldg(form.block_row + block), rows = __ldg(form.block_row + block + 1) - first;
     const int32_t ghosts = __ldg(form.block_ghost + block);
     int32_t       number = rows + __ldg(form.block_ghost + block + 1) - ghosts;
 
@@ -172,6 +207,36 @@ __global__ void __launch_bounds__(THREADS) ColumnsKernel(const __grid_constant__
 __global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, const PetscScalar *__restrict__ a)
 {
   ForPlaces(form, i, [&](int32_t, int32_t place, PetscInt entry) { form.value[place] = entry < 0 ? 0.0 : __ldg(a + entry); });
+}
+
+/* to[k] <- the sum of from[0] .. from[k - 1] */
+template <class From, class To>
+PetscErrorCode Scan(From from, To *to, PetscCount length, PetscBool *room, cudaStream_t stream)
+{
+  Scratch<char> work;
+  size_t        bytes = 0;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, from, to, length, stream));
+  PetscCall(work.allocate(bytes, stream, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum((void *)(char *)work, bytes, from, to, length, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* order[], what there is of it, number[], and the first entries of the rows in that order */
+PetscErrorCode TakeOrder(const PetscInt i[], const PetscInt order[], Scratch<int32_t> &number, Scratch<PetscInt> &first, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  if (!order) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Allocate(form->m, &form->order, room));
+  PetscCall(number.allocate(form->m, stream, room));
+  PetscCall(first.allocate((size_t)form->m + 1, stream, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  OrderKernel<<<(form->m - 1) / THREADS + 1, THREADS, 0, stream>>>(form->m, order, form->order, number);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(Scan(thrust::make_transform_iterator(thrust::make_counting_iterator(0), LengthOf{form->m, form->order, i}), (PetscInt *)first, (PetscCount)form->m + 1, room, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* block_row and block_slice, on both sides */
@@ -205,21 +270,6 @@ __global__ void __launch_bounds__(THREADS) PickKernel(const __grid_constant__ KS
 struct BitsOf {
   __device__ __forceinline__ int32_t operator()(uint32_t word) const { return __popc(word); }
 };
-
-/* to[k] <- the sum of from[0] .. from[k - 1] */
-template <class From>
-PetscErrorCode Scan(From from, int32_t *to, PetscCount length, PetscBool *room, cudaStream_t stream)
-{
-  Scratch<char> work;
-  size_t        bytes = 0;
-
-  PetscFunctionBegin;
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, from, to, length, stream));
-  PetscCall(work.allocate(bytes, stream, room));
-  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum((void *)(char *)work, bytes, from, to, length, stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* start[]. No more than 32 places a nonzero, of which there are no more than multiprocessors can hold: they can be counted in 32 bits */
 PetscErrorCode CountPlaces(const PetscInt i[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
@@ -287,16 +337,18 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
 }
 
 /* fits: also false where device memory has no room */
-PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
+PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
 {
   int32_t           block_row[KSPTC_BLOCKS + 1], block_slice[KSPTC_BLOCKS + 1], block_start[KSPTC_BLOCKS + 1], block_ghost[KSPTC_BLOCKS + 1];
   PetscBool         room = PETSC_TRUE;
   Scratch<uint32_t> bits;
-  Scratch<int32_t>  before;
+  Scratch<int32_t>  before, number;
+  Scratch<PetscInt> first;
   GhostTable        table;
 
   PetscFunctionBegin;
-  PetscCall(DealRows(i, block_row, block_slice, form, &room, stream));
+  PetscCall(TakeOrder(i, order, number, first, form, &room, stream));
+  if (room) PetscCall(DealRows(order ? (const PetscInt *)first : i, block_row, block_slice, form, &room, stream));
   if (room) PetscCall(CountPlaces(i, form, &room, stream));
   table.words = (form->m - 1) / 32 + 1;
   PetscCall(bits.allocate((size_t)table.words * form->blocks + 1, stream, &room));
@@ -304,6 +356,7 @@ PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar 
   if (!room) PetscFunctionReturn(PETSC_SUCCESS);
   table.bits   = bits;
   table.before = before;
+  table.number = number;
   PetscCall(MarkGhosts(i, j, form, &table, before, &room, stream));
   if (room) PetscCall(PickBlocks(&table, block_start, block_ghost, form, &room, stream));
   if (!room) PetscFunctionReturn(PETSC_SUCCESS);
@@ -325,7 +378,7 @@ PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSP
 
 PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
 {
-  void *arrays[] = {form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->column, form->value};
+  void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->column, form->value};
 
   PetscFunctionBegin;
   *form = {};
@@ -335,7 +388,8 @@ PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+                                    PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
@@ -344,7 +398,7 @@ PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i
   *fits = PETSC_FALSE;
   KSPTCFormShape(m, nnz, vectors, chip, form);
   form->cuda = PETSC_TRUE;
-  ierr       = form->blocks ? Create(i, j, a, chip, form, fits, stream) : PETSC_SUCCESS;
+  ierr       = form->blocks ? Create(i, j, a, order, chip, form, fits, stream) : PETSC_SUCCESS;
   if (ierr || !*fits) PetscCall(KSPTCFormDestroy_CUDA(form));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

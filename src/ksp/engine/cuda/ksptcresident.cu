@@ -5,25 +5,6 @@
 
 namespace
 {
-/* A kernel may ask for all that a block can have: others may use it with another form. can: so many blocks run at once with so many bytes */
-PetscErrorCode Prepare(const void *kernel, const KSPTCGrid &grid, PetscBool *can)
-{
-  cudaFuncAttributes attributes;
-  int                device, multiprocessors, most, resident = 0;
-
-  PetscFunctionBegin;
-  PetscCallCUDA(cudaGetDevice(&device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
-  *can = (PetscBool)(attributes.sharedSizeBytes + grid.shared <= (size_t)most);
-  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)attributes.sharedSizeBytes));
-  PetscCallCUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)grid.threads, grid.shared));
-  *can = (PetscBool)((unsigned)(resident * multiprocessors) >= grid.blocks);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* What a device without room for all blocks at once says, as one that other processes share may */
 PetscErrorCode Launch(const void *kernel, const KSPTCGrid &grid, void *arguments[], PetscBool *refused, cudaStream_t stream)
 {
@@ -62,6 +43,24 @@ PetscErrorCode Allocate(size_t published, size_t records, size_t sums, KSPTCResi
 }
 } // namespace
 
+PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGrid *grid, PetscBool *can)
+{
+  cudaFuncAttributes attributes;
+  int                device, multiprocessors, most, resident = 0;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
+  *can = (PetscBool)(attributes.sharedSizeBytes + grid->shared <= (size_t)most);
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)attributes.sharedSizeBytes));
+  PetscCallCUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, (int)grid->threads, grid->shared));
+  *can = (PetscBool)((unsigned)(resident * multiprocessors) >= grid->blocks);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip)
 {
   int device, cooperative, multiprocessors, most;
@@ -87,7 +86,7 @@ PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, c
   PetscFunctionBegin;
   *work = {};
   for (int k = 0; k < count; k++) {
-    PetscCall(Prepare(kernels[k], *grid, can));
+    PetscCall(KSPTCPrepareKernel(kernels[k], grid, can));
     if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   }
   work->cuda     = PETSC_TRUE;

@@ -24,6 +24,7 @@ PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip)
 PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form)
 {
   PetscFunctionBegin;
+  PetscCall(PetscFree(form->order));
   PetscCall(PetscFree(form->block_row));
   PetscCall(PetscFree(form->block_slice));
   PetscCall(PetscFree(form->block_ghost));
@@ -35,14 +36,26 @@ PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A row's first entry in CSR, its row that of the form */
+static PetscInt FirstEntry(const KSPTCForm *form, const PetscInt i[], int32_t row)
+{
+  return i[KSPTCMatrixRow(form->order, row)];
+}
+
+static PetscInt BehindEntries(const KSPTCForm *form, const PetscInt i[], int32_t row)
+{
+  return i[KSPTCMatrixRow(form->order, row) + 1];
+}
+
 /* block_row[k] is the first row before which lie k parts of the weight, of `blocks` */
 static void DealRows(const PetscInt i[], KSPTCForm *form)
 {
   const PetscCount weight = KSPTCRowWeight(form), all = form->nnz + weight * form->m;
-  int32_t          row = 0;
+  PetscCount       before = 0;
+  int32_t          row    = 0;
 
   for (int k = 0; k <= form->blocks; k++) {
-    while (row < form->m && (i[row] + weight * row) * form->blocks < all * k) row++;
+    for (; row < form->m && before * form->blocks < all * k; row++) before += weight + BehindEntries(form, i, row) - FirstEntry(form, i, row);
     form->block_row[k] = row;
   }
 }
@@ -62,7 +75,7 @@ static PetscErrorCode CountPlaces(const PetscInt i[], KSPTCForm *form, int32_t b
       const int32_t end     = PetscMin(row + rows, form->block_row[k + 1]);
       PetscInt      longest = 0;
 
-      for (; row < end; row++) longest = PetscMax(longest, i[row + 1] - i[row]);
+      for (; row < end; row++) longest = PetscMax(longest, BehindEntries(form, i, row) - FirstEntry(form, i, row));
       form->start[s] = (int32_t)places;
       places += (longest + form->lanes - 1) / form->lanes * (PetscCount)KSPTC_LANES;
       PetscCheck(places <= INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The resident form would have more than 2^31 places: switch the resident solver off");
@@ -84,16 +97,16 @@ static void ForAllPlaces(const KSPTCForm *form, const PetscInt i[], At at)
 
       for (int32_t place = form->start[s]; place < form->start[s + 1]; place++) {
         const int32_t  lane = (place - form->start[s]) % KSPTC_LANES, slot = (place - form->start[s]) / KSPTC_LANES, row = first + lane / lanes;
-        const PetscInt entry = row < form->block_row[k + 1] ? i[row] + lanes * slot + lane % lanes : 0;
+        const PetscInt entry = row < form->block_row[k + 1] ? FirstEntry(form, i, row) + lanes * slot + lane % lanes : 0;
 
-        at(k, place, row < form->block_row[k + 1] && entry < i[row + 1] ? entry : -1);
+        at(k, place, row < form->block_row[k + 1] && entry < BehindEntries(form, i, row) ? entry : -1);
       }
     }
   }
 }
 
-/* block_ghost[], ghost[] */
-static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
+/* block_ghost[], ghost[]. number[]: rows of the form */
+static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], const std::vector<int32_t> &number, KSPTCForm *form)
 {
   std::vector<int32_t> ghosts;
 
@@ -102,8 +115,12 @@ static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], KSPTCFo
   for (int k = 0; k < form->blocks; k++) {
     const int32_t first = form->block_row[k], end = form->block_row[k + 1];
 
-    for (PetscInt entry = i[first]; entry < i[end]; entry++) {
-      if (j[entry] < first || j[entry] >= end) ghosts.push_back((int32_t)j[entry]);
+    for (int32_t row = first; row < end; row++) {
+      for (PetscInt entry = FirstEntry(form, i, row); entry < BehindEntries(form, i, row); entry++) {
+        const int32_t column = number[j[entry]];
+
+        if (column < first || column >= end) ghosts.push_back(column);
+      }
     }
     std::sort(ghosts.begin() + form->block_ghost[k], ghosts.end());
     ghosts.erase(std::unique(ghosts.begin() + form->block_ghost[k], ghosts.end()), ghosts.end());
@@ -115,14 +132,16 @@ static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], KSPTCFo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void NumberColumns(const PetscInt i[], const PetscInt j[], KSPTCForm *form)
+static void NumberColumns(const PetscInt i[], const PetscInt j[], const std::vector<int32_t> &number, KSPTCForm *form)
 {
   ForAllPlaces(form, i, [&](int k, int32_t place, PetscInt entry) {
     const int32_t first = form->block_row[k], end = form->block_row[k + 1], *ghosts = form->ghost + form->block_ghost[k], *behind = form->ghost + form->block_ghost[k + 1];
 
+    const int32_t column = entry < 0 ? 0 : number[j[entry]];
+
     if (entry < 0) form->column[place] = (uint16_t)(end - first + (behind - ghosts));
-    else if (j[entry] >= first && j[entry] < end) form->column[place] = (uint16_t)(j[entry] - first);
-    else form->column[place] = (uint16_t)(end - first + (std::lower_bound(ghosts, behind, (int32_t)j[entry]) - ghosts));
+    else if (column >= first && column < end) form->column[place] = (uint16_t)(column - first);
+    else form->column[place] = (uint16_t)(end - first + (std::lower_bound(ghosts, behind, column) - ghosts));
   });
 }
 
@@ -133,11 +152,24 @@ PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSP
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
+/* order[], and number[] of each row of the matrix in the form */
+static PetscErrorCode TakeOrder(const PetscInt order[], std::vector<int32_t> &number, KSPTCForm *form)
 {
-  int32_t block_start[KSPTC_BLOCKS + 1];
+  PetscFunctionBegin;
+  for (int32_t row = 0; row < form->m; row++) number[order ? order[row] : row] = row;
+  if (!order) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(form->m, &form->order));
+  for (int32_t row = 0; row < form->m; row++) form->order[row] = (int32_t)order[row];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
+{
+  std::vector<int32_t> number(form->m);
+  int32_t              block_start[KSPTC_BLOCKS + 1];
 
   PetscFunctionBegin;
+  PetscCall(TakeOrder(order, number, form));
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_row));
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_slice));
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_ghost));
@@ -145,17 +177,18 @@ static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const Petsc
   KSPTCFormCountSlices(form->block_row, form->block_slice, form);
   PetscCall(PetscMalloc1(form->slices + 1, &form->start));
   PetscCall(CountPlaces(i, form, block_start));
-  PetscCall(FindGhosts(i, j, form));
+  PetscCall(FindGhosts(i, j, number, form));
   KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
   if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(form->places, &form->column));
   PetscCall(PetscMalloc1(form->places, &form->value));
-  NumberColumns(i, j, form);
+  NumberColumns(i, j, number, form);
   PetscCall(KSPTCFormFill_Host(i, a, form, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PETSC_UNUSED PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+                                    PETSC_UNUSED PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
@@ -163,15 +196,15 @@ PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i
   *form = {};
   *fits = PETSC_FALSE;
   KSPTCFormShape(m, nnz, vectors, chip, form);
-  ierr = form->blocks ? Create(i, j, a, chip, form, fits) : PETSC_SUCCESS;
+  ierr = form->blocks ? Create(i, j, a, order, chip, form, fits) : PETSC_SUCCESS;
   if (ierr || !*fits) PetscCall(KSPTCFormDestroy_Host(form));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The sums of the rows of a slice of block k, y[row - first]. term(a, x): of a sum */
+/* The sums of the rows of a slice of block k, from row `first` on. term(a, x): of a sum */
 template <class Term>
-static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, const PetscScalar x[], PetscScalar y[], Term term)
+static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t first, int32_t rows, const PetscScalar x[], PetscScalar y[], Term term)
 {
   const int32_t  lanes = A->lanes, own = A->block_row[k + 1] - A->block_row[k];
   const int32_t *ghost            = A->ghost + A->block_ghost[k];
@@ -180,12 +213,12 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t rows, co
   for (int32_t place = A->start[slice]; place < A->start[slice + 1]; place++) {
     const int32_t column = A->column[place];
 
-    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->value[place], x[column < own ? A->block_row[k] + column : ghost[column - own]]);
+    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->value[place], x[KSPTCMatrixRow(A->order, column < own ? A->block_row[k] + column : ghost[column - own])]);
   }
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];
   }
-  for (int32_t row = 0; row < rows; row++) y[row] = sum[row * lanes];
+  for (int32_t row = 0; row < rows; row++) y[KSPTCMatrixRow(A->order, first + row)] = sum[row * lanes];
 }
 
 template <class Term>
@@ -196,7 +229,7 @@ static void Mult(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[], Ter
   for (int k = 0; k < A->blocks; k++) {
     int32_t row = A->block_row[k];
 
-    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++, row += rows) MultSlice(A, k, s, PetscMin(rows, A->block_row[k + 1] - row), x, y + row, term);
+    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++, row += rows) MultSlice(A, k, s, row, PetscMin(rows, A->block_row[k + 1] - row), x, y, term);
   }
 }
 

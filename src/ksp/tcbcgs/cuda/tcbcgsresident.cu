@@ -27,12 +27,26 @@ PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+static PetscErrorCode CreateWork(const KSPTCForm *form, PetscBool scaled, bool single, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, TCBCGSVectorsOfBlock(scaled));
+  const KSPTCGrid grid = KSPTCGridOf(form, TCBCGSVectorsOfBlock(scaled, scaled, single));
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), (scaled ? 2 : 1) * PER_SIDE, &grid, 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+{
+  PetscFunctionBegin;
+  PetscCall(CreateWork(form, scaled, false, work, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TCBCGSSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+{
+  PetscFunctionBegin;
+  PetscCall(CreateWork(form, scaled, true, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -43,6 +57,6 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
-  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSVectorsOfBlock(scaled, v->right, v->single), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

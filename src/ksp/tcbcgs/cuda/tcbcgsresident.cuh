@@ -17,12 +17,12 @@
        update   x, r <- s - omega t, this of the block's rows and of its ghosts; r.r
 
      and a third one behind the last iteration of a call, for its test.
-     s of the block's own rows is r - alpha v whenever it is needed, always with the same bits. v is published before the first barrier and fetched before the second, r published before the third and fetched
-     before the first: an array of each does. So do v and t.
-     A diagonal preconditioner from the left scales the sums of the rows; from the right what products multiply by.
+     s takes the place of r. v is published before the first barrier and fetched before the second, r published before the third and fetched before the first: an array of each does. So do v and t.
+     A diagonal preconditioner from the left scales the sums of the rows; from the right what products multiply by, which is a vector of its own then.
 
    Layout
-     Vectors of a block: of its rows x, r, rp, p, v, t, (the diagonal,) u, which products multiply by, and behind u that of the ghosts, where t of the ghosts waits for the update; r, p, v of the ghosts. published: v of all rows, then r, or t.
+     Vectors of a block: of its rows x, rp, v, t, (the diagonal,) p, r, and behind p and r those of the ghosts; (from the right u, the diagonal times p or s, likewise;) v of the ghosts, and where t of the ghosts waits for the
+     update (single: from the right behind u). published: v of all rows, then r, or t.
 
    Memory traffic
      A call: the form once, the vectors twice. An iteration: 32 bytes a row stored and 32 a ghost fetched, 7-point 43^3 2.5 MB and 5.4 MB, and 0.3 to 0.6 MB a look at a barrier's records, in L2; as with
@@ -53,26 +53,35 @@ enum Side {
 };
 
 struct Share : KSPTCShare {
-  double *x, *r, *rp, *p, *v, *t, *d, *u; /* d is nothing without a preconditioner */
-  double *gr, *gp, *gv, *gt;              /* of the ghosts; t where u is */
+  double *x, *rp, *v, *t, *d, *p, *r, *u; /* d is nothing without a preconditioner, u what is multiplied by if that is neither p nor r */
+  double *gp, *gr, *gu, *gv, *gt;         /* of the ghosts */
 
-  __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCBCGSVectorsOfBlock(scaled), memory)
+  __device__ __forceinline__ Share(const KSPTCForm &A, Side side, bool single, double *memory) : KSPTCShare(A, TCBCGSVectorsOfBlock(side != NOWHERE, side == RIGHT, single), memory)
   {
+    const int all = rows + ghosts;
+
     x  = vector;
-    r  = x + rows;
-    rp = r + rows;
-    p  = rp + rows;
-    v  = p + rows;
+    rp = x + rows;
+    v  = rp + rows;
     t  = v + rows;
     d  = t + rows;
-    u  = scaled ? d + rows : d;
-    gt = u + rows;
-    gr = gt + ghosts + 1;
-    gp = gr + ghosts;
-    gv = gp + ghosts;
+    p  = side == NOWHERE ? d : d + rows;
+    r  = p + all + 1;
+    u  = side == RIGHT ? r + all : r;
+    gv = u + all + 1;
+    gp = p + rows;
+    gr = r + rows;
+    gu = u + rows;
+    gt = side == RIGHT ? gu : gv + ghosts;
   }
-  __device__ __forceinline__ double s(int k, double alpha) const { return KSPTCCombine(r[k], v[k], -alpha); }
 };
+
+/* What a product of p or r multiplies by */
+template <Side side>
+__device__ __forceinline__ const double *Factor(const Share &own, const double *of)
+{
+  return side == RIGHT ? own.u : of;
+}
 
 __device__ __forceinline__ double Direction(double r, double p, double v, double omega, double beta)
 {
@@ -91,7 +100,7 @@ template <Side side>
 __device__ __forceinline__ void Load(const Problem &P, const Share &own)
 {
   KSPTCLoadMatrix(P.A, own);
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     own.x[k]  = P.v.x[row];
     own.r[k]  = P.v.r[row];
     own.rp[k] = P.v.rp[row];
@@ -99,47 +108,56 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
     own.v[k]  = P.v.v[row];
     if constexpr (side != NOWHERE) own.d[k] = P.v.diagonal[row];
   });
-  if (threadIdx.x == 0) own.u[own.rows + own.ghosts] = 0.0;
-  own.forGhosts([&](int g, int row) {
+  if (threadIdx.x == 0) {
+    own.gu[own.ghosts] = 0.0;
+    if constexpr (side != RIGHT) own.gp[own.ghosts] = 0.0;
+  }
+  own.forMatrixGhosts(P.A, [&](int g, int row) {
     own.gr[g] = P.v.r[row];
     own.gp[g] = P.v.p[row];
     own.gv[g] = P.v.v[row];
   });
 }
 
-__device__ __forceinline__ void Store(const Problem &P, const Share &own, const KSPTCTold &told)
+__device__ __forceinline__ void Store(const Problem &P, const Share &own, double stop)
 {
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     P.v.x[row] = own.x[k];
     P.v.r[row] = own.r[k];
     P.v.p[row] = own.p[k];
     P.v.v[row] = own.v[k];
-    if (told.stop == PETSCTC_STOP_D2_ZERO) P.v.s[row] = own.s(k, told.one);
+    if (stop == PETSCTC_STOP_D2_ZERO) P.v.s[row] = own.r[k];
   });
 }
 
-/* u <- what of() says of the rows and ofGhost() of the ghosts, with the preconditioner if it stands on the right */
-template <Side side, class Of, class OfGhost>
-__device__ __forceinline__ void SetFactor(const Problem &P, const Share &own, Of of, OfGhost ofGhost)
+/* to[] of the rows, then of the ghosts <- what of() says of their numbers in p and r, and in v; and from the right what is multiplied by */
+template <Side side, class Of>
+__device__ __forceinline__ void Set(const Problem &P, const Share &own, double *to, Of of)
 {
-  own.forRows([&](int k, int) { own.u[k] = Scaled<side == RIGHT>(of(k), own.d, k); });
-  own.forGhosts([&](int g, int row) { own.u[own.rows + g] = Scaled<side == RIGHT>(ofGhost(g), P.v.diagonal, row); });
+  own.forRows([&](int k) {
+    to[k] = of(k, own.v[k]);
+    if constexpr (side == RIGHT) own.u[k] = to[k] * own.d[k];
+  });
+  own.forMatrixGhosts(P.A, [&](int g, int row) {
+    const int k = own.rows + g;
+
+    to[k] = of(k, own.gv[g]);
+    if constexpr (side == RIGHT) own.u[k] = to[k] * P.v.diagonal[row];
+  });
 }
 
 /* p */
 template <Side side>
 __device__ __forceinline__ void Direct(const Problem &P, const Share &own, double omega, double beta)
 {
-  SetFactor<side>(
-    P, own, [&](int k) { return own.p[k] = Direction(own.r[k], own.p[k], own.v[k], omega, beta); }, [&](int g) { return own.gp[g] = Direction(own.gr[g], own.gp[g], own.gv[g], omega, beta); });
+  Set<side>(P, own, own.p, [&](int k, double v) { return Direction(own.r[k], own.p[k], v, omega, beta); });
 }
 
-/* s */
+/* s, where r was */
 template <Side side>
 __device__ __forceinline__ void Half(const Problem &P, const Share &own, double alpha)
 {
-  SetFactor<side>(
-    P, own, [&](int k) { return own.s(k, alpha); }, [&](int g) { return KSPTCCombine(own.gr[g], own.gv[g], -alpha); });
+  Set<side>(P, own, own.r, [&](int k, double v) { return KSPTCCombine(own.r[k], v, -alpha); });
 }
 
 /* v, published for this tag: returns this thread's share of v.rp */
@@ -148,7 +166,7 @@ __device__ __forceinline__ double First(const Problem &P, const Share &own, uint
 {
   double d1 = 0.0;
 
-  KSPTCMult(P.A, own, own.u, [&](int k, double sum) {
+  KSPTCMult(P.A, own, Factor<side>(own, own.p), [&](int k, double sum) {
     const double v = Scaled<side == LEFT>(sum, own.d, k);
 
     own.v[k] = v;
@@ -160,10 +178,10 @@ __device__ __forceinline__ double First(const Problem &P, const Share &own, uint
 
 /* t: adds t.s, t.t to sum[]; single: t.rp, s.rp too, and t is published for this tag */
 template <Side side, bool single>
-__device__ __forceinline__ void Second(const Problem &P, const Share &own, double alpha, uint64_t tag, double sum[])
+__device__ __forceinline__ void Second(const Problem &P, const Share &own, uint64_t tag, double sum[])
 {
-  KSPTCMult(P.A, own, own.u, [&](int k, double row) {
-    const double t = Scaled<side == LEFT>(row, own.d, k), s = own.s(k, alpha);
+  KSPTCMult(P.A, own, Factor<side>(own, own.r), [&](int k, double row) {
+    const double t = Scaled<side == LEFT>(row, own.d, k), s = own.r[k];
 
     own.t[k] = t;
     TCBCGSAddStabilize<single, false>(0.0, t, s, own.rp[k], sum);
@@ -174,28 +192,28 @@ __device__ __forceinline__ void Second(const Problem &P, const Share &own, doubl
 /* x, r, published for this tag: adds r.r, r.rp to sum[] */
 __device__ __forceinline__ void Update(const Problem &P, const Share &own, double alpha, double omega, uint64_t tag, double sum[])
 {
-  own.forRows([&](int k, int row) {
-    const double s = own.s(k, alpha), r = fma(-omega, own.t[k], s), x = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
+  own.forRows([&](int k) {
+    const double s = own.r[k], r = fma(-omega, own.t[k], s), x = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
 
     sum[0]   = fma(r, r, sum[0]);
     sum[1]   = fma(r, own.rp[k], sum[1]);
     own.x[k] = x;
     own.r[k] = r;
-    PetscTCPublish(P.published + P.A.m + row, r, tag);
+    PetscTCPublish(P.published + P.A.m + own.first + k, r, tag);
   });
 }
 
 /* single: x, and r of rows and ghosts; adds r.r to sum[] */
 __device__ __forceinline__ void UpdateAll(const Share &own, double alpha, double omega, double sum[])
 {
-  own.forRows([&](int k, int) {
-    const double s = own.s(k, alpha), r = fma(-omega, own.t[k], s);
+  own.forRows([&](int k) {
+    const double s = own.r[k], r = fma(-omega, own.t[k], s);
 
     sum[0]   = fma(r, r, sum[0]);
     own.x[k] = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
     own.r[k] = r;
   });
-  own.forGhosts([&](int g, int) { own.gr[g] = fma(-omega, own.gt[g], KSPTCCombine(own.gr[g], own.gv[g], -alpha)); });
+  own.forGhosts([&](int g) { own.gr[g] = fma(-omega, own.gt[g], own.gr[g]); });
 }
 
 /* Sums, test and record of iteration `it`, in warp 0. Step: what ends it */
@@ -233,7 +251,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
-  const Share                            own(P.A, side != NOWHERE, memory);
+  const Share                            own(P.A, side, false, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          s       = *P.scalars; /* kept by warp 0 */
   PetscInt                               it      = P.chunk.first;
@@ -264,9 +282,8 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     });
     if (!alive || told.stop != 0.0) break;
     Half<side>(P, own, told.one);
-    const double alpha = told.one;
     __syncthreads();
-    Second<side, false>(P, own, alpha, 0, t);
+    Second<side, false>(P, own, 0, t);
     alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) {
       TCBCGSEndStabilize<false>(s, total);
       told.tell(s.stop, s.alpha, s.omega);
@@ -282,7 +299,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
-  Store(P, own, told);
+  Store(P, own, told.stop);
   KSPTCLeave(P, it, s);
 }
 
@@ -299,7 +316,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
-  const Share                            own(P.A, side != NOWHERE, memory);
+  const Share                            own(P.A, side, true, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          s        = *P.scalars; /* kept by warp 0 */
   PetscInt                               it       = P.chunk.first;
@@ -333,7 +350,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
 
     Half<side>(P, own, alpha);
     __syncthreads();
-    Second<side, true>(P, own, alpha, barrier.next(), second);
+    Second<side, true>(P, own, barrier.next(), second);
     alive = barrier.template sum<Four, 4>(second, shared.four, (int)it + 1, fetch_t, [&](const double total[]) {
       TCBCGSEndStabilize<true>(s, total);
       TellNext(s, told);
@@ -349,7 +366,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
-  Store(P, own, told);
+  Store(P, own, told.stop);
   KSPTCLeave(P, it, s);
 }
 } // namespace tcbcgsresident

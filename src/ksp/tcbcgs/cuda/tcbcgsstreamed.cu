@@ -22,16 +22,14 @@
      H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear systems, SIAM J. Sci. Stat. Comput. 13(2), 1992;
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#include <petsctc/private/ksptcstreamed.cuh>
-#include <petsctc/private/tcbcgsresident.h>
-#include <petsctc/private/tcbcgssteps.h>
+#include "tcbcgsstreamed.cuh"
+
+using namespace tcbcgsstreamed;
 
 namespace
 {
 constexpr int LEAST = 2, MOST = 5; /* vectors in shared memory: r, v, t, rp, x */
-constexpr int SUMS = 2;            /* at most, of a reduction */
 
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 0>;
 using Problem = KSPTCStreamedProblem<TCBCGSScalars, TCBCGSVectors>;
 
 template <int R>
@@ -214,16 +212,9 @@ __device__ __noinline__ void Stabilize(TCBCGSScalars &s, const double sum[])
   TCBCGSEndStabilize<false>(s, sum);
 }
 
-/* Sums, test and record of iteration `it` */
 __device__ __noinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
 {
-  TCBCGSScalars left; /* nobody's: the record is the scalars as they are then */
-  TCBCGSUpdate  step = {};
-
-  step.test   = KSPTCTestAt(P.chunk, it);
-  step.record = &left;
-  step.end(s, sum);
-  KSPTCRecord(P, it, s);
+  EndIteration(P, s, it, sum);
 }
 
 template <int R>
@@ -310,15 +301,20 @@ PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResiden
   const void *const kernel = KernelOf(layout);
 
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(&kernel, 1, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(PrepareWindows(layout, can));
+  if (*can) PetscCall(KSPTCStreamedCreate(&kernel, 1, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCBCGSStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
+  PetscBool taken;
+
   PetscFunctionBegin;
   PetscCheck(v->diagonal || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
   PetscCheck(!v->single, PETSC_COMM_SELF, PETSC_ERR_SUP, "With the matrix read from its layout recurrences are classic");
+  PetscCall(RunWindowed(layout, chunk, v, steps, work, &taken, refused, stream));
+  if (taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCStreamedRun(KernelOf(layout), layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -58,7 +58,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
   const bool first = P.chunk.first == 0;
 
   KSPTCLoadMatrix(P.A, own);
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     own.x[k] = P.v.x[row];
     own.r[k] = P.v.r[row];
     own.p[k] = first ? 0.0 : P.v.p[row];
@@ -71,7 +71,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
 template <bool scaled>
 __device__ __forceinline__ void Store(const Problem &P, const Share &own)
 {
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     P.v.x[row] = own.x[k];
     P.v.r[row] = own.r[k];
     P.v.p[row] = own.p[k];
@@ -91,9 +91,9 @@ __device__ __forceinline__ void PublishOperand(const Problem &P, const Share &ow
   PetscTCTagged *const published = Published(P, tag);
   const double *const  of        = stage == OF_X ? own.x : stage == OF_P ? own.p : stage == OF_S ? own.s : own.r;
 
-  own.forRows([&](int k, int row) {
+  own.forRows([&](int k) {
     own.m[k] = stage < OF_S ? of[k] : TCCGPipelinedApply<scaled>(own.d + k, of[k]);
-    PetscTCPublish(published + row, own.m[k], tag);
+    PetscTCPublish(published + own.first + k, own.m[k], tag);
   });
 }
 
@@ -104,7 +104,7 @@ __device__ __forceinline__ void MultiplyStage(const Problem &P, const Share &own
 
   KSPTCMult(P.A, own, own.m, [&](int k, double product) { to[k] = product; });
   if (stage != OF_X) return;
-  KSPTCMult<true>(P.A, own, own.m, [&](int k, double magnitude) { to[k] = TCCGPipelinedResidual(P.v.b[own.first + k], to[k], magnitude, own.r[k], gap); }); /* by the thread that has just left to[k] */
+  KSPTCMult<true>(P.A, own, own.m, [&](int k, double magnitude) { to[k] = TCCGPipelinedResidual(P.v.b[KSPTCMatrixRow(P.A.order, own.first + k)], to[k], magnitude, own.r[k], gap); }); /* by the thread that has just left to[k] */
 }
 
 /* m, published, and the sums of vectors made anew */
@@ -113,11 +113,11 @@ __device__ __forceinline__ void Start(const Problem &P, const Share &own, uint64
 {
   PetscTCTagged *const published = Published(P, tag);
 
-  own.forRows([&](int k, int row) {
+  own.forRows([&](int k) {
     const double in[] = {own.r[k], own.w[k], own.s[k], own.p[k], scaled ? own.d[k] : 0.0};
 
     TCCGPipelinedStart<scaled>{}.element({}, in, own.m + k, sum);
-    PetscTCPublish(published + row, own.m[k], tag);
+    PetscTCPublish(published + own.first + k, own.m[k], tag);
   });
 }
 
@@ -129,7 +129,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
 
   scalars.a = a;
   scalars.b = b;
-  own.forRows([&](int k, int row) {
+  own.forRows([&](int k) {
     const double in[] = {own.x[k], own.r[k], own.p[k], own.s[k], own.w[k], own.z[k], scaled ? own.d[k] : 0.0};
     double       out[6];
 
@@ -140,7 +140,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
     own.s[k] = out[3];
     own.w[k] = out[4];
     own.m[k] = out[5];
-    PetscTCPublish(published + row, out[5], tag);
+    PetscTCPublish(published + own.first + k, out[5], tag);
   });
 }
 
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
       PublishOperand<scaled>(P, own, stage, barrier.next());
       alive = barrier.template sum<Gap, 2>(gap, shared.gap, (int)it, fetch, [&](const double total[]) { told.tell(0.0, total[0] > total[1]); });
       if (!alive) break;
-      if (stage == OF_P && told.one != 0.0) own.forRows([&](int k, int) { own.r[k] = own.z[k]; });
+      if (stage == OF_P && told.one != 0.0) own.forRows([&](int k) { own.r[k] = own.z[k]; });
       MultiplyStage(P, own, stage, gap);
     }
     if (!alive) break;

@@ -66,7 +66,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
   const bool first = P.chunk.first == 0;
 
   KSPTCLoadMatrix(P.A, own);
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     own.x[k] = P.v.x[row];
     own.r[k] = P.v.r[row];
     own.p[k] = first ? 0.0 : P.v.p[row];
@@ -76,7 +76,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
     }
   });
   if (threadIdx.x == 0) own.p[own.rows + own.ghosts] = 0.0;
-  own.forGhosts([&](int g, int row) {
+  own.forMatrixGhosts(P.A, [&](int g, int row) {
     own.p[own.rows + g] = first ? 0.0 : P.v.p[row];
     own.y[g]            = P.v.z[row];
   });
@@ -85,7 +85,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
 template <bool scaled>
 __device__ __forceinline__ void Store(const Problem &P, const Share &own)
 {
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     P.v.x[row] = own.x[k];
     P.v.r[row] = own.r[k];
     P.v.p[row] = own.p[k];
@@ -96,8 +96,8 @@ __device__ __forceinline__ void Store(const Problem &P, const Share &own)
 /* shift: 0 but for a projection */
 __device__ __forceinline__ void Direct(const Share &own, double b, double shift)
 {
-  own.forRows([&](int k, int) { own.p[k] = KSPTCCombine(own.z[k] - shift, own.p[k], b); });
-  own.forGhosts([&](int g, int) { own.p[own.rows + g] = KSPTCCombine(own.y[g] - shift, own.p[own.rows + g], b); });
+  own.forRows([&](int k) { own.p[k] = KSPTCCombine(own.z[k] - shift, own.p[k], b); });
+  own.forGhosts([&](int g) { own.p[own.rows + g] = KSPTCCombine(own.y[g] - shift, own.p[own.rows + g], b); });
 }
 
 /* w: returns this thread's share of p.w */
@@ -116,7 +116,7 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share &own)
 template <Kind kind>
 __device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double mean, uint64_t tag, double sum[])
 {
-  own.forRows([&](int k, int row) {
+  own.forRows([&](int k) {
     const double x = fma(a, own.p[k], own.x[k]), r = fma(-a, own.w[k], own.r[k]), z = kind == PLAIN ? r : kind == SCALED ? r * own.d[k] : r * own.d[k] - mean;
 
     own.x[k] = x;
@@ -127,7 +127,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
       if constexpr (kind == PROJECTED) TCCGAddScaled<true>(r, z, sum);
       else TCCGAddTested(P.chunk.test.norm, r, z, sum);
     }
-    PetscTCPublish(P.published + row, z, tag);
+    PetscTCPublish(P.published + own.first + k, z, tag);
   });
 }
 

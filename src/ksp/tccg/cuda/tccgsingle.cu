@@ -59,7 +59,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
   const bool first = P.chunk.first == 0;
 
   KSPTCLoadMatrix(P.A, own);
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     own.x[k] = P.v.x[row];
     own.p[k] = first ? 0.0 : P.v.p[row];
     own.w[k] = first ? 0.0 : P.v.w[row];
@@ -70,7 +70,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
     }
   });
   if (threadIdx.x == 0) own.z[own.rows + own.ghosts] = 0.0;
-  own.forGhosts([&](int g, int row) {
+  own.forMatrixGhosts(P.A, [&](int g, int row) {
     own.gw[g] = first ? 0.0 : P.v.w[row];
     own.gr[g] = P.v.r[row];
     if constexpr (scaled) {
@@ -83,7 +83,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
 template <bool scaled>
 __device__ __forceinline__ void Store(const Problem &P, const Share &own)
 {
-  own.forRows([&](int k, int row) {
+  own.forMatrixRows(P.A, [&](int k, int row) {
     P.v.x[row] = own.x[k];
     P.v.r[row] = own.r[k];
     P.v.p[row] = own.p[k];
@@ -115,7 +115,7 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share &own, u
 template <bool scaled>
 __device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double b, double sum[])
 {
-  own.forRows([&](int k, int) {
+  own.forRows([&](int k) {
     const double p = KSPTCCombine(own.z[k], own.p[k], b), w = KSPTCCombine(own.s[k], own.w[k], b), r = fma(-a, w, own.r[k]);
 
     own.p[k] = p;
@@ -129,7 +129,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
       TCCGAddTested(P.chunk.test.norm, r, z, sum);
     } else sum[0] = fma(r, r, sum[0]);
   });
-  own.forGhosts([&](int g, int) {
+  own.forGhosts([&](int g) {
     const double w = KSPTCCombine(own.gs[g], own.gw[g], b), r = fma(-a, w, own.gr[g]);
 
     own.gw[g] = w;

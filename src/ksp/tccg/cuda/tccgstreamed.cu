@@ -238,14 +238,19 @@ const void *const *KernelsOf(const AIJTCLayout *layout)
 PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(KernelsOf(layout), KERNELS, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(PrepareWindows(layout, can));
+  if (*can) PetscCall(KSPTCStreamedCreate(KernelsOf(layout), KERNELS, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCCGStreamed_CUDA(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
+  PetscBool taken;
+
   PetscFunctionBegin;
   PetscCheck(!v->s || !v->constant, PETSC_COMM_SELF, PETSC_ERR_SUP, "Iterations that carry A p have no projection");
+  PetscCall(RunWindowed(layout, chunk, v, steps, work, &taken, refused, stream));
+  if (taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCStreamedRun(KernelsOf(layout)[v->s ? 2 : (v->constant ? 1 : 0)], layout, LEAST, MOST, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,5 @@
 /*
-   What the kernels of conjugate gradients that read the matrix from its layout share: tccgstreamed.cu, tccgstreamedsingle.cu, which say method, layout, memory traffic and references.
+   What the kernels of conjugate gradients that read the matrix from its layout share: tccgstreamed.cu, tccgstreamedsingle.cu, and by way of windows those of tccgwindowed.cuh, which say method, layout, memory traffic and references.
 */
 #pragma once
 
@@ -18,22 +18,26 @@ using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
 /* With so many rows to a lane: kernels of iterations that carry A p, in the other file, which compiles beside this */
 const void *SingleKernelOf(const AIJTCLayout *layout);
 
+/* By way of windows (tccgwindowed.cu, tccgwindowedsingle.cu), where they are for the layout, the vectors and the device. can: the device runs these kernels, or there are none */
+PetscErrorCode PrepareWindows(const AIJTCLayout *layout, PetscBool *can);
+PetscErrorCode RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream);
+
 __device__ __forceinline__ double Scale(const Problem &P, int row)
 {
   return P.v.diagonal ? __ldg(P.v.diagonal + row) : 1.0;
 }
 
-/* What follows is done by one thread of every block, with sums of the same bits. Not in line: it would take registers that products need */
+/* What follows is done by one thread of every block, with sums of the same bits. Begin() and End() are not in line: that would take registers that products need */
 
-__device__ __noinline__ static void Begin(TCCGScalars &s, bool first)
+__device__ __forceinline__ void BeginIteration(TCCGScalars &s, bool first)
 {
   if (first) TCCGDirection<true, 0>{}.begin(s);
   else TCCGDirection<false, 0>{}.begin(s);
 }
 
 /* Sums, test and record of iteration `it` */
-template <bool projected>
-__device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
+template <bool projected, class AnyProblem>
+__device__ __forceinline__ void EndIteration(const AnyProblem &P, TCCGScalars &s, PetscInt it, const double sum[])
 {
   TCCGScalars       left; /* nobody's: the record is the scalars as they are then */
   const PetscTCTest test = KSPTCTestAt(P.chunk, it);
@@ -46,5 +50,16 @@ __device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, 
     TCCGEndScaled<false>(s, all, 0.0, test, &left);
   } else TCCGEndPlain(s, true, sum, test, &left);
   KSPTCRecord(P, it, s);
+}
+
+__device__ __noinline__ static void Begin(TCCGScalars &s, bool first)
+{
+  BeginIteration(s, first);
+}
+
+template <bool projected>
+__device__ __noinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
+{
+  EndIteration<projected>(P, s, it, sum);
 }
 } // namespace tccgstreamed

@@ -23,6 +23,7 @@
 
 #include "mult.cuh"
 #include "mult_rows.cuh"
+#include <petsctc/private/bulkcopy.cuh>
 
 constexpr int SWEEP_WARPS  = 16;
 constexpr int SWEEP_BLOCKS = 2;  /* of a multiprocessor */
@@ -57,59 +58,6 @@ struct SweepOrder {
   unsigned deep;       /* planes of a block, at most SWEEP_PLANES */
   PetscInt n;          /* columns */
 };
-
-/* Copies to shared memory whose bytes a barrier waits for */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-__device__ __forceinline__ unsigned SharedAddress(const void *of)
-{
-  return (unsigned)__cvta_generic_to_shared(of);
-}
-
-__device__ __forceinline__ void InitializeBarrier(uint64_t *barrier)
-{
-  asm("mbarrier.init.shared.b64 [%0], 1;" ::"r"(SharedAddress(barrier)) : "memory");
-}
-
-__device__ __forceinline__ void Arrive(uint64_t *barrier)
-{
-  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(SharedAddress(barrier)) : "memory");
-}
-
-__device__ __forceinline__ void AwaitPhase(uint64_t *barrier, unsigned parity)
-{
-  unsigned over;
-
-  do {
-    asm volatile("{\n .reg .pred over;\n mbarrier.try_wait.parity.shared::cta.b64 over, [%1], %2;\n selp.b32 %0, 1, 0, over;\n}" : "=r"(over) : "r"(SharedAddress(barrier)), "r"(parity) : "memory");
-  } while (!over);
-}
-
-/* What the counter was. All that threads have done which have counted before is done */
-__device__ __forceinline__ int CountOne(int *counter)
-{
-  int before;
-
-  asm volatile("atom.acq_rel.cta.shared::cta.add.s32 %0, [%1], 1;" : "=r"(before) : "r"(SharedAddress(counter)) : "memory");
-  return before;
-}
-
-/* By one thread. What it has written to shared memory is there with the bytes; 0 bytes: that alone. Multiples of 16 */
-__device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *from, unsigned bytes, uint64_t *barrier)
-{
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* behind all reads of what was there before */
-  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(bytes) : "memory");
-  if (bytes) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(SharedAddress(barrier)) : "memory");
-}
-#else /* never launched, SweepBlocksHeld() */
-__device__ __forceinline__ void InitializeBarrier(uint64_t *) { }
-__device__ __forceinline__ void Arrive(uint64_t *) { }
-__device__ __forceinline__ void AwaitPhase(uint64_t *, unsigned) { }
-__device__ __forceinline__ int  CountOne(int *)
-{
-  return 0;
-}
-__device__ __forceinline__ void CopyBulk(PetscScalar *, const PetscScalar *, unsigned, uint64_t *) { }
-#endif
 
 /* Where the windows of a block are. HALO: numbers on either side of its rows */
 template <int HALO>

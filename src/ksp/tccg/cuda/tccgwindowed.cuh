@@ -1,0 +1,113 @@
+/*
+   What the kernels of conjugate gradients that multiply by way of windows share: tccgwindowed.cu, tccgwindowedsingle.cu, which say method, layout, memory traffic and references.
+*/
+#pragma once
+
+#include <petsctc/private/ksptcwindowed.cuh>
+#include <type_traits>
+#include "tccgstreamed.cuh"
+
+namespace tccgwindowed
+{
+using namespace tccgstreamed;
+
+constexpr int ROUNDS = KSPTC_WINDOWED_ROUNDS, GROUPS = KSPTC_WINDOWED_GROUPS;
+constexpr int VECTORS = 1; /* in shared memory beside the windows, if there is room: x */
+
+using Windowed = KSPTCWindowedProblem<TCCGScalars, TCCGVectors>;
+
+/* The kernel of iterations that carry A p, in the other file. scaled: with a diagonal preconditioner */
+const void *WindowedSingleKernel(bool scaled);
+
+struct Share : KSPTCWindowedShare {
+  double *u;    /* what is multiplied, of the rows; of numbers of slices that are no rows 0 */
+  bool    chip; /* is x of the rows in shared memory? */
+  double *x;
+
+  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(own()), chip(holds(0)), x(chip ? vector(0) : P.v.x + row(0)) { }
+};
+
+/* Of this thread's rows, in registers. Of numbers that are no rows all such vectors are 0 */
+typedef double Rows[ROUNDS][GROUPS];
+
+/* u <- what of() says of a row and, if that is in shared memory, x */
+template <class Of>
+__device__ __forceinline__ void LoadShared(const Windowed &P, const Share &own, Of of)
+{
+  own.forSlices([&](int, int at) {
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++) own.u[at + KSPTC_LANES * g] = 0.0;
+  });
+  own.forRows([&](int, int, int number, bool is) {
+    if (is) own.u[number] = of(own.row(number));
+    if (is && own.chip) own.x[number] = P.v.x[own.row(number)];
+  });
+}
+
+__device__ __forceinline__ void StoreShared(const Windowed &P, const Share &own)
+{
+  if (!own.chip) return;
+  own.forRows([&](int, int, int number, bool is) {
+    if (is) P.v.x[own.row(number)] = own.x[number];
+  });
+}
+
+template <bool scaled>
+__device__ __forceinline__ double ScaleOf(const Windowed &P, const Share &own, int number, bool is)
+{
+  return scaled && is ? __ldg(P.v.diagonal + own.row(number)) : 1.0;
+}
+
+/* The sums of an iteration's second reduction */
+template <bool scaled>
+constexpr int TESTED = scaled ? TCCG_TESTED_SUMS : 1;
+
+union Sums
+{
+  KSPTCStreamedSums<1, KSPTC_WINDOWED_THREADS>                one;
+  KSPTCStreamedSums<TCCG_TESTED_SUMS, KSPTC_WINDOWED_THREADS> two;
+};
+
+__device__ __forceinline__ KSPTCStreamedSums<1, KSPTC_WINDOWED_THREADS> &SumsFor(Sums &shared, std::integral_constant<int, 1>)
+{
+  return shared.one;
+}
+__device__ __forceinline__ KSPTCStreamedSums<TCCG_TESTED_SUMS, KSPTC_WINDOWED_THREADS> &SumsFor(Sums &shared, std::integral_constant<int, TCCG_TESTED_SUMS>)
+{
+  return shared.two;
+}
+
+/* Adds r.r without preconditioner, else what TCCGAddTested() does */
+template <bool scaled>
+__device__ __forceinline__ void AddTested(const Windowed &P, double r, double z, double sum[])
+{
+  if constexpr (scaled) TCCGAddTested(P.chunk.test.norm, r, z, sum);
+  else sum[0] = fma(r, r, sum[0]);
+}
+
+/* x <- x + a p, p(round, group, number) of this thread's rows */
+template <class Direction>
+__device__ __forceinline__ void Follow(const Share &own, double a, Direction p)
+{
+  Rows x;
+
+  own.forRows([&](int round, int g, int number, bool is) { x[round][g] = is ? own.x[number] : 0.0; },
+              [&](int round, int g, int number, bool is) {
+                if (is) own.x[number] = fma(a, p(round, g, number), x[round][g]);
+              });
+}
+
+/* The second sums of an iteration; orders: memory too. Meanwhile x follows: before, in those warps whose time it takes to collect sums */
+template <bool scaled, bool orders, class Derive, class X>
+__device__ __forceinline__ bool SumAndFollow(const Windowed &P, Barrier &barrier, const double sum[], Sums &shared, PetscInt it, Derive derive, X follow)
+{
+  constexpr int K        = TESTED<scaled>;
+  const bool    collects = threadIdx.x < K * KSPTC_LANES;
+
+  if (collects) follow();
+  return KSPTCStreamedSum<K, orders, KSPTC_WINDOWED_THREADS>(P, barrier, sum, SumsFor(shared, std::integral_constant<int, K>{}), it, derive, [&](uint64_t, int, int) {
+    follow();
+    return true;
+  });
+}
+} // namespace tccgwindowed
