@@ -156,6 +156,6 @@ int main(int argc, char **argv)
       test:
          suffix: cuda
          requires: cuda
-         args: -mat_type {{aijcusparse aijtc}} -mat_vec_type cuda -m 251 -k 239
+         args: -mat_type {{aijcusparse aijtc}} -mat_vec_type cuda
 
 TEST*/

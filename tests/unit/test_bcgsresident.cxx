@@ -255,7 +255,6 @@ TEST_P(BCGSStreamed, VectorsInDeviceMemory)
 TEST_P(BCGSStreamed, Windows)
 {
   if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
-  if (SmallSystems()) GTEST_SKIP() << "short";
   for (const WindowedSystem &of : WindowedSystems()) {
     for (Jacobi side : StreamedBCGS::sides()) {
       SCOPED_TRACE(of.system.name);

@@ -390,7 +390,6 @@ void ExpectWindows(Backend backend)
 TEST_P(CGStreamed, Windows)
 {
   if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
-  if (SmallSystems()) GTEST_SKIP() << "short";
   ExpectWindows<StreamedCG>(GetParam());
   ExpectWindows<SingleStreamedCG>(GetParam());
 }

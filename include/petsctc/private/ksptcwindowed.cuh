@@ -126,7 +126,7 @@ public:
     FenceCopies();
     if (lane == 0) copy(0, 0, windows_.halo, x, arrived_);
     if (lane == 1) copy(0, windows_.halo + of_block, 2 * windows_.halo + of_block, x, arrived_ + 1);
-    if (lane < 2 || lane >= KSPTC_WINDOWED_COPIES || windows_.count == 1) return;
+    if (lane < 2 || KSPTC_WINDOWED_WARPS * ((lane - 2) / 2) >= slices_ || windows_.count == 1) return; /* nobody would wait for what no slice needs */
     const int round = (lane - 2) / 2, step = KSPTC_WINDOWED_ROWS * KSPTC_WINDOWED_WARPS, beside = 2 * windows_.halo + 2;
 
     copy(1 + lane % 2, round ? min(step * round, of_block) + beside : 0, min(step * (round + 1), of_block) + beside, x, arrived_ + lane);
