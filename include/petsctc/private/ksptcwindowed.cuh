@@ -345,16 +345,22 @@ static inline PetscErrorCode KSPTCWindowsOfKernel(const void *kernel, const AIJT
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* can: the device runs the kernel, or there are no windows */
+/* can: the device runs the kernel, or there are no windows. Where they are not for this layout they may be for the next one that the same work serves */
 static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJTCLayout *layout, int vectors, PetscBool *can)
 {
   KSPTCWindows windows = {};
+  PetscBool    has;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCWindowsOfKernel(kernel, layout, vectors, &windows, can));
+  *can = PETSC_TRUE;
+  if (!PetscTCCopiesInBulk(kernel)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCWindowsOfKernel(kernel, layout, vectors, &windows, &has));
+  if (!has) {
+    windows        = {};
+    windows.blocks = 1;
+  }
   const KSPTCGrid grid = KSPTCGridOf(windows);
-  if (*can) PetscCall(KSPTCPrepareKernel(kernel, &grid, can));
-  else *can = PETSC_TRUE;
+  PetscCall(KSPTCPrepareKernel(kernel, &grid, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
