@@ -128,6 +128,7 @@ int main(int argc, char **argv)
   PetscCall(MatShuffledGrid(m, k, 0.0, PETSC_FALSE, &A));
   PetscCall(MatShuffledGrid(m, k, 0.0, PETSC_TRUE, &singular));
   PetscCall(MatShuffledGrid(m, k, 0.3, PETSC_FALSE, &windy));
+  PetscCall(MatShift(windy, 4.0)); /* few iterations: rounding grows with them in BiCGSTAB, on larger grids to the sixth digit */
   PetscCall(MatCreateVecs(A, NULL, &b));
   PetscCall(ABVecFill(b, 1));
   PetscCall(Gathered(A, b));
@@ -147,7 +148,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_aijtc_gather_slices 8 -ksp_tccg_resident form -ksp_tcbcgs_resident form -ksp_tcbcgs_variant {{classic single}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_aijtc_gather_slices 8 -ksp_tccg_resident form -ksp_tcbcgs_resident form -ksp_tcbcgs_variant {{classic single}} -options_left 0 -m 191 -k 181
       output_file: output/ex15.out
       requires: double # in single precision rounding decides after few iterations
       test:
