@@ -307,13 +307,11 @@ constexpr size_t SweepBytes(int dots)
 template <class Windows, int DOTS>
 int SweepBlocksHeld()
 {
-  const auto         kernel = SweepKernel<Windows, DOTS>;
-  const size_t       bytes  = SweepBytes<Windows>(DOTS);
-  cudaFuncAttributes attributes;
-  int                blocks = 0;
+  const auto   kernel = SweepKernel<Windows, DOTS>;
+  const size_t bytes  = SweepBytes<Windows>(DOTS);
+  int          blocks = 0;
 
-  if (!cudaFuncGetAttributes(&attributes, kernel) && attributes.ptxVersion >= 90 && !cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes))
-    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, AIJTC_LANES * SWEEP_WARPS, bytes);
+  if (PetscTCCopiesInBulk((const void *)kernel) && !cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes)) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, AIJTC_LANES * SWEEP_WARPS, bytes);
   (void)cudaGetLastError(); /* a device with less shared memory is no error; it must not appear again after the next launch */
   return blocks;
 }
