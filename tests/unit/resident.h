@@ -363,8 +363,25 @@ public:
   HeldMatrix(bool cuda, const System &system) : form_(cuda, system.A, Method::vectors(false), Method::chip(cuda), system.order) { EXPECT_TRUE(form_.fits); }
   const KSPTCForm *get() const { return &form_.form; }
 
-private:
+protected:
   OwnedForm form_;
+};
+
+/* The same in blocks that have room for so many percent of it, or for the vectors alone */
+template <class Method, int percent>
+class PartlyHeldMatrix : public HeldMatrix<Method> {
+public:
+  PartlyHeldMatrix(bool cuda, const System &system) : HeldMatrix<Method>(cuda, system)
+  {
+    KSPTCForm &form = this->form_.form;
+
+    form.limit = form.shared[form.vectors.rows] * percent / 100;
+  }
+};
+
+template <class Method, int percent>
+struct InPart : Method {
+  using Matrix = PartlyHeldMatrix<Method, percent>;
 };
 
 /* Its layout, with one, two or four rows to a lane: the last for constants */
@@ -556,8 +573,8 @@ void ForAll(Check check)
   }
 }
 
-template <class Method>
-void ExpectSameSolve(Solve<Method> &a, Solve<Method> &b)
+template <class Method, class Other>
+void ExpectSameSolve(Solve<Method> &a, Solve<Other> &b)
 {
   ASSERT_NO_FATAL_FAILURE(ExpectSameBits(a.X(), b.X()));
   ASSERT_NO_FATAL_FAILURE(ExpectSameBits(a.R(), b.R()));
@@ -592,6 +609,34 @@ void ExpectRunsAlike(Backend backend)
     ASSERT_NO_FATAL_FAILURE(other.Run(0, PETSCTC_MAX_CALL));
     ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(one, other));
   });
+}
+
+/* Where a slice of the matrix is changes no bit. parts: of the solves, so many hold some slices and not others */
+template <class Method, int percent>
+void ExpectSameInPart(Backend backend, int &parts)
+{
+  ForAll<Method>([backend, &parts](const System &system, Jacobi side) {
+    Solve<Method>                  whole(backend, system, side);
+    Solve<InPart<Method, percent>> part(backend, system, side);
+
+    ASSERT_FALSE(whole.ResidentWork().in_part);
+    if (percent > 0 && part.ResidentWork().in_part) parts++;
+    ASSERT_NO_FATAL_FAILURE(whole.Run(0, 12));
+    ASSERT_NO_FATAL_FAILURE(part.Run(0, 12));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(whole, part));
+  });
+}
+
+template <class Method>
+void ExpectPartsChangeNoBit(Backend backend)
+{
+  int parts = 0;
+
+  if (backend == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  ASSERT_NO_FATAL_FAILURE((ExpectSameInPart<Method, 0>(backend, parts)));
+  ASSERT_NO_FATAL_FAILURE((ExpectSameInPart<Method, 60>(backend, parts)));
+  ASSERT_NO_FATAL_FAILURE((ExpectSameInPart<Method, 90>(backend, parts)));
+  ASSERT_GE(parts, 10);
 }
 
 /* least: of the solves, so many end by the test */

@@ -188,6 +188,16 @@ class BCGSResidentSingle : public ResidentTest { };
   } \
   RESIDENT_TEST(BCGSResident, BCGS, BCGSStreamed, StreamedBCGS, Test)
 
+TEST_P(BCGSResident, PartsChangeNoBit)
+{
+  ExpectPartsChangeNoBit<BCGS>(GetParam());
+}
+
+TEST_P(BCGSResidentSingle, PartsChangeNoBit)
+{
+  ExpectPartsChangeNoBit<Single<BCGS>>(GetParam());
+}
+
 BCGS_TEST(ChunksChangeNoBit)
 {
   ExpectChunksChangeNoBit<Method>(backend);

@@ -267,6 +267,16 @@ class CGPipelined : public ResidentTest { };
   METHOD_TEST(CGPipelined, PipelinedCG, Test) \
   CUT_TEST(Test)
 
+template <class Method>
+void TryPartsChangeNoBit(Backend backend)
+{
+  ExpectPartsChangeNoBit<Method>(backend);
+}
+
+METHOD_TEST(CGResident, CG, PartsChangeNoBit)
+METHOD_TEST(CGSingle, SingleCG, PartsChangeNoBit)
+METHOD_TEST(CGPipelined, PipelinedCG, PartsChangeNoBit)
+
 CUT_TEST(ChunksChangeNoBit)
 {
   ExpectChunksChangeNoBit<Method>(backend);

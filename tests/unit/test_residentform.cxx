@@ -38,6 +38,8 @@ void ExpectSameForm(const OwnedForm &e, const OwnedForm &c)
   ASSERT_EQ(e.form.places, c.form.places);
   ASSERT_EQ(e.form.ghosts, c.form.ghosts);
   for (int v = 0; v <= KSPTC_VECTORS; v++) ASSERT_EQ(e.form.shared[v], c.form.shared[v]) << v << " vectors";
+  for (int v = 0; v <= KSPTC_VECTORS; v++) ASSERT_EQ(e.form.least[v], c.form.least[v]) << v << " vectors";
+  ASSERT_EQ(e.form.streamed, c.form.streamed);
   ASSERT_EQ(e.form.order == nullptr, c.form.order == nullptr);
   if (e.form.order) { ASSERT_NO_FATAL_FAILURE(ExpectSame("order", e, c, &KSPTCForm::order, e.form.m)); }
   ASSERT_NO_FATAL_FAILURE(ExpectSame("block_row", e, c, &KSPTCForm::block_row, e.form.blocks + 1));
@@ -168,11 +170,15 @@ TEST_P(ResidentForm, SaysWhatDoesNotFit)
   const Csr A    = Dominant(SevenPoint(43), true); /* 0.54 million nonzeros, 79,507 rows: 10 and 32 bytes, in single precision 6 and 16 */
   KSPTCChip chip = Chip(cuda);
 
-  chip.shared = 40000; /* of each: too few for the mean block */
+  chip.shared = KSPTCBytesOfVectors(A.m, 0, 0, four) / KSPTC_BLOCKS; /* too few for vectors of ghosts, too */
   ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits);
-  chip.shared = KSPTCBytesOfBlock(A.i[A.m], A.m, 0, 0, four) / KSPTC_BLOCKS; /* the mean block, but not the largest: slices have places without entries */
-  if (chip.blocks == KSPTC_BLOCKS) { ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits); }
   ASSERT_TRUE(OwnedForm(cuda, A, four, Chip(cuda)).fits);
+  { /* slots of rows of very different length, which are read only where all fit */
+    const Csr P = Dominant(FromColumns(9000, [](PetscInt r) { return Range(r, std::min(r + (r % 32 ? 1 : 64), (PetscInt)9000)); }), false);
+
+    ASSERT_FALSE(OwnedForm(cuda, P, four, {chip.blocks, 100000}).fits);
+    if (!cuda) { ASSERT_TRUE(OwnedForm(cuda, P, four, {chip.blocks, SIZE_MAX}).fits); }
+  }
   if (!cuda) { /* 16 bits do not number the columns */
     const Csr D = Dominant(FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }), true);
 
@@ -182,6 +188,38 @@ TEST_P(ResidentForm, SaysWhatDoesNotFit)
   }
   chip.blocks = 0;
   ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits);
+}
+
+/* What is said of the bytes of blocks: those of the largest one, and what does not fit into them */
+TEST_P(ResidentForm, SaysHowMuchIsHeld)
+{
+  const Csr       A    = Dominant(SevenPoint(43), true);
+  const KSPTCChip all  = Chip(cuda), mean = {all.blocks, KSPTCBytesOfBlock(A.i[A.m], A.m, 0, 0, four) / KSPTC_BLOCKS}; /* no ghosts */
+  const OwnedForm whole(cuda, A, four, all), part(cuda, A, four, mean);
+  const KSPTCForm &F = part.form;
+  const auto       row = part.Get(F.block_row, F.blocks + 1), slice = part.Get(F.block_slice, F.blocks + 1), start = part.Get(F.start, F.slices + 1), ghost = part.Get(F.block_ghost, F.blocks + 1);
+  size_t           shared = 0, least = 0;
+  PetscCount       streamed = 0;
+
+  if (all.blocks < KSPTC_BLOCKS) GTEST_SKIP() << "the device has too few multiprocessors for the matrix";
+  ASSERT_TRUE(part.fits);
+  for (int b = 0; b < F.blocks; b++) {
+    const size_t vectors = ((size_t)(row[b + 1] - row[b]) * 4 + (size_t)(ghost[b + 1] - ghost[b]) * 2 + 2) * sizeof(PetscScalar) + (size_t)(slice[b + 1] - slice[b] + 1) * 4;
+    const size_t bytes   = vectors + (size_t)(start[slice[b + 1]] - start[slice[b]]) * (sizeof(PetscScalar) + 2) + (size_t)(ghost[b + 1] - ghost[b]) * 4;
+
+    shared = std::max(shared, bytes);
+    least  = std::max(least, vectors);
+    if (bytes > mean.shared) streamed += (PetscCount)(bytes - mean.shared);
+  }
+  ASSERT_EQ(F.shared[4], shared);
+  ASSERT_EQ(F.least[4], least);
+  ASSERT_GT(streamed, 0);
+  ASSERT_EQ(F.streamed, streamed);
+  ASSERT_EQ(KSPTCSharedBytes(&F, four), mean.shared);
+  ASSERT_TRUE(KSPTCHoldsPart(&F, four));
+  ASSERT_EQ(whole.form.streamed, 0);
+  ASSERT_EQ(KSPTCSharedBytes(&whole.form, four), shared);
+  ASSERT_FALSE(KSPTCHoldsPart(&whole.form, four));
 }
 
 /* The systems have what they are there for */

@@ -1,6 +1,6 @@
 /*
-   The resident form of a matrix, for solvers whose iterations are one kernel (ksptcresident.h): rows dealt to the blocks of the kernel, each of which holds its own in shared memory. Raw pointers, sizes
-   and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
+   The resident form of a matrix, for solvers whose iterations are one kernel (ksptcresident.h): rows dealt to the blocks of the kernel, each of which holds the vectors of its own in shared memory, and of the matrix as many
+   slices, from its first on, as there is room for; the others it reads from device memory in every product. Raw pointers, sizes and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
 
    Rows and columns have numbers of the form's own where an order is given: row n of the form is row order[n] of the matrix. An order of clusters, as gathered layouts have (aijtclayout.h), leaves blocks far fewer ghosts
    than numbers without meaning do. Below, rows and columns are those of the form.
@@ -28,8 +28,12 @@ enum {
   KSPTC_LANES        = 32,
   KSPTC_LANE_SHARE   = 8, /* nonzeros of a row that one lane takes, in the mean at most */
   KSPTC_VECTORS      = 8, /* of a solver that a block may hold, at most */
-  KSPTC_ZEROS        = 2  /* behind vectors that are multiplied by, at most */
+  KSPTC_ZEROS        = 2, /* behind vectors that are multiplied by, at most */
+  KSPTC_PADDING      = 2  /* places a nonzero of a form that is not on the chip as a whole, at most: what is read in vain */
 };
+
+/* Nonzeros of a form, at most: it has no more than 32 places for each, which are counted in 32 bits */
+#define KSPTC_NONZEROS ((PetscCount)1 << 26)
 
 /* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts */
 typedef struct {
@@ -59,30 +63,64 @@ typedef struct {
   uint16_t    *column;                    /* [places] */
   PetscScalar *value;                     /* [places] */
   int32_t      most_ghosts;               /* of a block */
-  size_t       shared[KSPTC_VECTORS + 1]; /* bytes that a block holds at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
+  size_t       shared[KSPTC_VECTORS + 1]; /* bytes of a block that holds all, at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
+  size_t       least[KSPTC_VECTORS + 1];  /* of one that holds the vectors alone */
+  size_t       limit;                     /* of those a block gets no more, unless it needs them for the vectors */
+  PetscCount   streamed;                  /* bytes of the matrix for which, with the vectors of above, blocks have no room */
 } KSPTCForm;
 
-/* values, columns, vectors with two zeros, ghosts, starts of slices, in this order: up to two vectors are multiplied by */
-static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
+/* Of a slice's place: value and column */
+#define KSPTC_PLACE_BYTES (sizeof(PetscScalar) + sizeof(uint16_t))
+
+/* Vectors with two zeros, and starts of slices: up to two vectors are multiplied by */
+PETSCTC_HOST_DEVICE size_t KSPTCBytesOfVectors(PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
-  return (size_t)places * (sizeof(PetscScalar) + sizeof(uint16_t)) + (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + KSPTC_ZEROS) * sizeof(PetscScalar) + (size_t)(ghosts + slices + 1) * sizeof(int32_t);
+  return (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + KSPTC_ZEROS) * sizeof(PetscScalar) + (size_t)(slices + 1) * sizeof(int32_t);
 }
 
-/* Bytes that a block needs at most for a solver with so many vectors */
-static inline size_t KSPTCMostBytes(const KSPTCForm *form, KSPTCVectors vectors)
+/* values, columns, vectors, ghosts, starts of slices, in this order */
+static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
-  return form->shared[vectors.rows] + (size_t)PetscMax(vectors.ghosts - form->vectors.ghosts, 0) * form->most_ghosts * sizeof(PetscScalar);
+  return (size_t)places * KSPTC_PLACE_BYTES + KSPTCBytesOfVectors(rows, ghosts, slices, vectors) + (size_t)ghosts * sizeof(int32_t);
+}
+
+/* Bytes of shared memory of a block that holds all, at most, and of one that holds the vectors alone */
+PETSCTC_HOST_DEVICE size_t KSPTCMostBytes(const KSPTCForm *form, const size_t bytes[], KSPTCVectors vectors)
+{
+  return bytes[vectors.rows] + (size_t)(vectors.ghosts > form->vectors.ghosts ? vectors.ghosts - form->vectors.ghosts : 0) * form->most_ghosts * sizeof(PetscScalar);
+}
+
+/* Those that a block gets: all that it has use for, but no more than the limit where its vectors can do with that. A device may not have as many */
+PETSCTC_HOST_DEVICE size_t KSPTCSharedBytes(const KSPTCForm *form, KSPTCVectors vectors)
+{
+  const size_t all = KSPTCMostBytes(form, form->shared, vectors), least = KSPTCMostBytes(form, form->least, vectors), limit = least > form->limit ? least : form->limit;
+
+  return all < limit ? all : limit;
+}
+
+/* Has some block no room for all of its matrix? */
+static inline PetscBool KSPTCHoldsPart(const KSPTCForm *form, KSPTCVectors vectors)
+{
+  return (PetscBool)(KSPTCSharedBytes(form, vectors) < KSPTCMostBytes(form, form->shared, vectors));
+}
+
+/* Bytes of a matrix for which blocks have no room, at least */
+static inline PetscCount KSPTCLeastStreamed(PetscCount m, PetscCount nnz, KSPTCVectors vectors, const KSPTCChip *chip)
+{
+  const PetscCount bytes = (PetscCount)KSPTCBytesOfBlock(nnz, m, 0, 0, vectors);
+
+  return (size_t)bytes / PetscMax(chip->blocks, 1) > chip->shared ? bytes - chip->blocks * (PetscCount)chip->shared : 0;
 }
 
 /* As how many nonzeros a row counts */
 static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
 {
-  const PetscCount nonzero = sizeof(PetscScalar) + sizeof(uint16_t);
+  const PetscCount nonzero = KSPTC_PLACE_BYTES;
 
   return (form->vectors.rows * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
 }
 
-/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. order: all rows, each once, in the memory of the CSR arrays, or NULL. fits: the blocks' shares with these fit into chip->shared,
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. order: all rows, each once, in the memory of the CSR arrays, or NULL. fits: these vectors fit into chip->shared,
    and the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
 PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
@@ -98,7 +136,7 @@ PETSC_INTERN void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscSc
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form);
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form);
 
-/* What both twins of a create agree on before they look at a row; places that cannot fit are found here, before anything is allocated. blocks 0: it cannot fit */
+/* What both twins of a create agree on before they look at a row; vectors that cannot fit are found here, before anything is allocated. blocks 0: it cannot fit */
 static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form)
 {
   const PetscCount wanted_bytes = 65536; /* of a block, where there are more of them */
@@ -107,32 +145,37 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
   form->m       = (int32_t)m;
   form->nnz     = nnz;
   form->vectors = vectors;
+  form->limit   = chip->shared;
   form->lanes   = 1;
   while (form->lanes < KSPTC_LANES && nnz > (PetscCount)KSPTC_LANE_SHARE * form->lanes * m) form->lanes *= 2;
   bytes        = (PetscCount)KSPTCBytesOfBlock(nnz, m, 0, 0, vectors);
   warps        = ((PetscCount)m * form->lanes - 1) / KSPTC_LANES + 1;
   blocks       = PetscMax((warps - 1) / KSPTC_SLICES_LEAST + 1, (bytes - 1) / wanted_bytes + 1);
   form->blocks = (int32_t)PetscMin(blocks, (PetscCount)chip->blocks);
-  if (form->blocks && (size_t)bytes / form->blocks > chip->shared) form->blocks = 0;
+  if (form->blocks && (KSPTCBytesOfVectors(m, 0, 0, vectors) / form->blocks > chip->shared || nnz > KSPTC_NONZEROS)) form->blocks = 0;
 }
 
-/* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[]. fits: a block's bytes into the chip's, and its columns into 16 bits */
+/* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[]. fits: a block's vectors into the chip's, its columns into 16 bits, and what is read is not padding for the most part */
 static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t block_slice[], const int32_t block_start[], const int32_t block_ghost[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
 {
+  const KSPTCVectors vectors = form->vectors;
+
   *fits = PETSC_TRUE;
   for (int k = 0; k < form->blocks; k++) {
-    const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k];
+    const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k], places = block_start[k + 1] - block_start[k], slices = block_slice[k + 1] - block_slice[k];
+    const size_t  held = KSPTCBytesOfBlock(places, rows, ghosts, slices, vectors);
 
     if (rows + ghosts > UINT16_MAX) *fits = PETSC_FALSE;
     form->most_ghosts = PetscMax(form->most_ghosts, ghosts);
+    if (held > chip->shared) form->streamed += held - chip->shared;
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
-      const KSPTCVectors vectors = {v, form->vectors.ghosts};
-      const size_t       bytes   = KSPTCBytesOfBlock(block_start[k + 1] - block_start[k], rows, ghosts, block_slice[k + 1] - block_slice[k], vectors);
+      const KSPTCVectors of_solver = {v, vectors.ghosts};
 
-      form->shared[v] = PetscMax(form->shared[v], bytes);
+      form->shared[v] = PetscMax(form->shared[v], KSPTCBytesOfBlock(places, rows, ghosts, slices, of_solver));
+      form->least[v]  = PetscMax(form->least[v], KSPTCBytesOfVectors(rows, ghosts, slices, of_solver));
     }
   }
-  if (form->shared[form->vectors.rows] > chip->shared) *fits = PETSC_FALSE;
+  if (form->least[vectors.rows] > chip->shared || (form->streamed && form->places > KSPTC_PADDING * form->nnz)) *fits = PETSC_FALSE;
 }
 
 /* The row of the matrix that a row of the form is */

@@ -1,14 +1,15 @@
 /*
    The parts of a resident kernel: a cooperative kernel, one block a multiprocessor, that does iterations of a Krylov method. Device code, and the host's side of a launch.
 
-   Method   A block has its rows of the resident form (ksptcform.h) and the vectors of these rows in shared memory for the whole call, and beside them what it needs of its ghosts, the other blocks' rows
-            that its own have columns of. A product reads shared memory alone. To every row that may be a ghost belongs one number an iteration, or two, that its block publishes; the others fetch it while they
+   Method   A block has the vectors of its rows of the resident form (ksptcform.h) in shared memory for the whole call, beside them what it needs of its ghosts, the other blocks' rows that its own have columns of, and as many
+            slices of the matrix as fit. A product reads the other slices from device memory, which is L2 for the most part, the next slots while those before them are added: sums are the same wherever a slice is. To every row that may be a ghost belongs one number an iteration, or two, that its block publishes; the others fetch it while they
             wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
             Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; what the other threads need of them is in KSPTCTold. All blocks leave the
             loop together.
-   Layout   shared memory of a block: values, columns, vectors of the rows and of the ghosts, zeros, ghosts, starts of slices; ksptcform.h. A vector's element is that of the row, or ghost, by its number within the
+   Layout   shared memory of a block: values, columns, vectors of the rows and of the ghosts, zeros, ghosts, starts of slices; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
             block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each, by rows of the form
-   Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory
+   Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory, 10 of
+            which come from L2 for slices that are not held: 2.9 million places, 29 MB, 5.5 us at the 5.3 TB/s of L2
    References
             CUDA C++ Programming Guide, cooperative groups (grids whose blocks all run at once)
 */
@@ -22,6 +23,7 @@ constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to ke
 constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
+constexpr int KSPTC_STREAM  = 8; /* slots of a slice in flight that is not in shared memory, twice */
 
 static_assert(KSPTC_WARPS <= KSPTC_LANES, "one warp folds the sums of all");
 
@@ -46,27 +48,30 @@ struct KSPTCProblem : KSPTCCall<Scalars, Vectors> {
 
 /* A block's share of the matrix, and room for vectors of its rows and ghosts, in shared memory */
 struct KSPTCShare {
-  int       first, rows, ghosts; /* first: row of the form */
-  int       slices, places;
-  double   *value, *vector;
-  int32_t  *ghost, *start; /* rows of the form; places within the block */
-  uint16_t *column;
+  int            first, rows, ghosts; /* first: row of the form */
+  int            slices, held;        /* all, and those in shared memory */
+  int            places;              /* these have */
+  double        *value, *vector;
+  int32_t       *ghost, *start; /* rows of the form; places within the block */
+  uint16_t      *column;
+  const int32_t *listed; /* ghost[] in device memory, if it is not in shared memory */
 
   __device__ __forceinline__ KSPTCShare(const KSPTCForm &A, KSPTCVectors vectors, double *memory)
   {
-    const int b = (int)blockIdx.x, slice = __ldg(A.block_slice + b);
+    const int b = (int)blockIdx.x, slice = __ldg(A.block_slice + b), before = __ldg(A.block_ghost + b);
 
-    places = __ldg(A.start + __ldg(A.block_slice + b + 1)) - __ldg(A.start + slice);
     first  = __ldg(A.block_row + b);
     rows   = __ldg(A.block_row + b + 1) - first;
-    ghosts = __ldg(A.block_ghost + b + 1) - __ldg(A.block_ghost + b);
+    ghosts = __ldg(A.block_ghost + b + 1) - before;
     slices = __ldg(A.block_slice + b + 1) - slice;
+    listed = hold(A.start + slice, KSPTCSharedBytes(&A, vectors) - KSPTCBytesOfVectors(rows, ghosts, slices, vectors)) ? nullptr : A.ghost + before;
     value  = memory;
     column = (uint16_t *)(value + places);
     vector = (double *)(column + places);
     ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts + KSPTC_ZEROS);
-    start  = ghost + ghosts;
+    start  = ghost + (listed ? 0 : ghosts);
   }
+  __device__ __forceinline__ int32_t ghostAt(int g) const { return listed ? __ldg(listed + g) : ghost[g]; }
   /* Calls at(number) for the block's rows, and for its ghosts. Loops are not unrolled: few threads go round twice, and an iteration's code should stay in the instruction cache */
   template <class At>
   __device__ __forceinline__ void forRows(At at) const
@@ -89,7 +94,27 @@ struct KSPTCShare {
   template <class At>
   __device__ __forceinline__ void forMatrixGhosts(const KSPTCForm &A, At at) const
   {
-    forGhosts([&](int g) { at(g, KSPTCMatrixRow(A.order, ghost[g])); });
+    forGhosts([&](int g) { at(g, KSPTCMatrixRow(A.order, ghostAt(g))); });
+  }
+
+private:
+  /* Which of the slices whose first places are starts[] so many bytes hold, with ghost[] if that fits at all: does it? */
+  __device__ __forceinline__ bool hold(const int32_t *starts, size_t bytes)
+  {
+    const bool   list = bytes >= ghosts * sizeof(int32_t);
+    const size_t room = (bytes - (list ? ghosts * sizeof(int32_t) : 0)) / KSPTC_PLACE_BYTES;
+    const int    zero = __ldg(starts);
+    int          high = slices;
+
+    held = (size_t)(__ldg(starts + slices) - zero) <= room ? slices : 0;
+    while (held < high) {
+      const int middle = (held + high + 1) / 2;
+
+      if ((size_t)(__ldg(starts + middle) - zero) <= room) held = middle;
+      else high = middle - 1;
+    }
+    places = __ldg(starts + held) - zero;
+    return list;
   }
 };
 
@@ -120,7 +145,7 @@ __device__ __forceinline__ void KSPTCLoadMatrix(const KSPTCForm &A, const KSPTCS
   const int first_slice = __ldg(A.block_slice + blockIdx.x), first_place = __ldg(A.start + first_slice);
 
   for (int s = threadIdx.x; s <= own.slices; s += KSPTC_THREADS) own.start[s] = __ldg(A.start + first_slice + s) - first_place;
-  for (int g = threadIdx.x; g < own.ghosts; g += KSPTC_THREADS) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
+  for (int g = threadIdx.x; !own.listed && g < own.ghosts; g += KSPTC_THREADS) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
   KSPTCCopyPlaces(own.value, A.value + first_place, own.places);
   KSPTCCopyPlaces(own.column, A.column + first_place, own.places);
 }
@@ -131,16 +156,88 @@ __device__ __forceinline__ double KSPTCCombine(double y, double z, double c)
   return fma(c, z, y);
 }
 
+/* The sum of a row, one of its slots more */
+template <bool magnitudes>
+__device__ __forceinline__ double KSPTCAddSlot(double sum, double value, double u)
+{
+  return magnitudes ? fma(fabs(value), fabs(u), sum) : fma(value, u, sum);
+}
+
+/* The sums of a slice's lanes are there: finish(row, sum) in the thread that has the row's */
+template <class Finish>
+__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int s, int lanes, double sum, Finish finish)
+{
+  const int lane = threadIdx.x % KSPTC_LANES, row = (KSPTC_LANES * s + lane) >> (__ffs(lanes) - 1); /* division by lanes */
+
+  for (int distance = 1; distance < lanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+  if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum);
+}
+
+/* N slots of a lane, from a slice that is not in shared memory. Of places from `end` on: nothing */
+template <int N>
+struct KSPTCSlots {
+  double value[N];
+  int    column[N];
+
+  __device__ __forceinline__ void load(const double *values, const uint16_t *columns, int place, int end, int zero)
+  {
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      const bool is = place + KSPTC_LANES * k < end;
+
+      column[k] = is ? __ldg(columns + place + KSPTC_LANES * k) : zero;
+      value[k]  = is ? __ldg(values + place + KSPTC_LANES * k) : 0.0;
+    }
+  }
+};
+
+/* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: slots of the next slice, or of this one, are under way while those before them are added */
+template <bool magnitudes, class Finish>
+__device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
+{
+  constexpr int         step = KSPTC_LANES * KSPTC_STREAM;
+  const int             warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
+  const int             first_place = __ldg(A.start + __ldg(A.block_slice + blockIdx.x));
+  const double *const   values      = A.value + first_place + lane;
+  const uint16_t *const columns     = A.column + first_place + lane;
+  int                   s           = own.held + (unsigned)(warp - own.held) % KSPTC_WARPS; /* the warp's first one, as if all were held */
+
+  if (s >= own.slices) return;
+  KSPTCSlots<KSPTC_STREAM> next;
+  int                      place = own.start[s], end = own.start[s + 1];
+  double                   sum = 0.0;
+
+  next.load(values, columns, place, end, zero);
+#pragma unroll 1
+  while (s < own.slices) {
+    const KSPTCSlots<KSPTC_STREAM> now  = next;
+    const int                      of   = s;
+    const bool                     over = place + step >= end;
+
+    place += step;
+    if (over) {
+      s += KSPTC_WARPS;
+      place = s < own.slices ? own.start[s] : 0;
+      end   = s < own.slices ? own.start[s + 1] : 0;
+    }
+    next.load(values, columns, place, end, zero);
+#pragma unroll
+    for (int k = 0; k < KSPTC_STREAM; k++) sum = KSPTCAddSlot<magnitudes>(sum, now.value[k], u[now.column[k]]);
+    if (!over) continue;
+    KSPTCFinishSlice(own, of, A.lanes, sum, finish);
+    sum = 0.0;
+  }
+}
+
 /* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u| */
 template <bool magnitudes = false, class Finish>
 __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
-  const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, lanes = A.lanes, shift = __ffs(lanes) - 1; /* division by lanes */
-  const int zero = own.rows + own.ghosts;
+  const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
 
 #pragma unroll 1
-  for (int s = warp; s < own.slices; s += KSPTC_WARPS) {
-    const int end = own.start[s + 1], row = (KSPTC_LANES * s + lane) >> shift;
+  for (int s = warp; s < own.held; s += KSPTC_WARPS) {
+    const int end = own.start[s + 1];
     double    sum = 0.0;
 
 #pragma unroll 1
@@ -156,11 +253,11 @@ __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &
         value[k]  = is ? own.value[place + KSPTC_LANES * k] : 0.0;
       }
 #pragma unroll
-      for (int k = 0; k < KSPTC_BATCH; k++) sum = magnitudes ? fma(fabs(value[k]), fabs(u[column[k]]), sum) : fma(value[k], u[column[k]], sum);
+      for (int k = 0; k < KSPTC_BATCH; k++) sum = KSPTCAddSlot<magnitudes>(sum, value[k], u[column[k]]);
     }
-    for (int distance = 1; distance < lanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
-    if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum);
+    KSPTCFinishSlice(own, s, A.lanes, sum, finish);
   }
+  if (own.held < own.slices) KSPTCMultStreamed<magnitudes>(A, own, u, finish);
 }
 
 /* to[g] <- what has been published of the block's ghost g for this tag, by `threads` threads of whole warps, of which this is one; to[] is there after the barrier. False: given up */
@@ -175,7 +272,7 @@ __device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published,
     int           row[KSPTC_FETCH];
 
 #pragma unroll
-    for (int n = 0; n < KSPTC_FETCH; n++) row[n] = g + n * threads < own.ghosts ? own.ghost[g + n * threads] : -1;
+    for (int n = 0; n < KSPTC_FETCH; n++) row[n] = g + n * threads < own.ghosts ? own.ghostAt(g + n * threads) : -1;
     if (!PetscTCAwait<KSPTC_FETCH>([&](int n) { return row[n] >= 0; }, [&](int n) { return published + max(row[n], 0); }, tagged, tag, patience, (int)it)) return false;
 #pragma unroll
     for (int n = 0; n < KSPTC_FETCH; n++) {
@@ -235,13 +332,15 @@ typedef struct {
 
 static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors)
 {
-  return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCMostBytes(form, vectors)};
+  return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCSharedBytes(form, vectors)};
 }
 
 /* Asks for all the shared memory that a block can have: others may use the kernel with another grid. can: so many blocks run at once with so many bytes */
 PETSC_INTERN PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGrid *grid, PetscBool *can);
 /* numbers: published by all rows; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
 PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
+/* The same for a form, in blocks of so many vectors */
+PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream);
 

@@ -54,13 +54,9 @@ static PetscErrorCode KSPTCResidentReleaseWork(KSPTCResident *state)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentRelease(KSPTC tc)
+static PetscErrorCode KSPTCReleaseForm(KSPTCResident *state)
 {
-  KSPTCResident *state = &tc->resident;
-
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentReleaseWork(state));
-  state->address = NULL;
 #if PETSCTC_HAVE_CUDA
   if (state->backend == KSPTC_CUDA) PetscCall(KSPTCFormDestroy_CUDA(&state->form));
 #endif
@@ -68,28 +64,39 @@ PetscErrorCode KSPTCResidentRelease(KSPTC tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode KSPTCResidentRelease(KSPTC tc)
+{
+  KSPTCResident *state = &tc->resident;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCResidentReleaseWork(state));
+  state->address = NULL;
+  PetscCall(KSPTCReleaseForm(state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A form to be made: the rows in the order of the clusters that a gathered layout has, else in the matrix's */
 typedef struct {
-  KSPTC           tc;
-  const PetscInt *order;
+  KSPTC            tc;
+  const PetscInt  *order;
+  const KSPTCChip *chip;
 } KSPTCFormOrder;
 
 static PetscErrorCode KSPTCCreateForm(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx)
 {
-  KSPTC           tc    = ((KSPTCFormOrder *)ctx)->tc;
-  const PetscInt *order = ((KSPTCFormOrder *)ctx)->order;
-  KSPTCResident  *state = &tc->resident;
-  KSPTCChip       chip;
+  KSPTC            tc    = ((KSPTCFormOrder *)ctx)->tc;
+  const PetscInt  *order = ((KSPTCFormOrder *)ctx)->order;
+  const KSPTCChip *chip  = ((KSPTCFormOrder *)ctx)->chip;
+  KSPTCResident   *state = &tc->resident;
 
   PetscFunctionBegin;
-  PetscCall((*state->kernel[tc->backend].chip)(&chip));
 #if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
-    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, order, state->vectors, &chip, &state->form, &state->fits, tc->stream));
+    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, order, state->vectors, chip, &state->form, &state->fits, tc->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, order, state->vectors, &chip, &state->form, &state->fits, tc->stream));
+  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, order, state->vectors, chip, &state->form, &state->fits, tc->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,13 +117,46 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
+   slots first and then x, so that a byte of it costs some four of a form. Measured: docs/performance.md */
+static PetscBool KSPTCFormPays(KSPTCResidentChoice choice, PetscCount streamed, const AIJTCLayout *layout)
+{
+  constexpr PetscCount in_cache = 48000000, of_layout = 4;
+
+  if (choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
+  if (KSPTCStreams(layout) && KSPTCStreamsWell(layout) && streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
+  return (PetscBool)(choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
+}
+
+/* The form, if there is room for it and it pays: then state->fits */
+static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
+{
+  KSPTCResident     *state = &tc->resident;
+  const AIJTCLayout *layout;
+  KSPTCChip          chip;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetLayout(A, &layout));
+  PetscCall((*state->kernel[tc->backend].chip)(&chip));
+  state->fits = PETSC_FALSE;
+  state->pays = KSPTCFormPays(state->choice, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->vectors, &chip), layout);
+  if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
+  KSPTCFormOrder form = {tc, layout->params.gather ? layout->rid : NULL, &chip};
+
+  PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
+  if (!state->fits || KSPTCFormPays(state->choice, state->form.streamed, layout)) PetscFunctionReturn(PETSC_SUCCESS);
+  state->pays = state->fits = PETSC_FALSE;
+  PetscCall(KSPTCReleaseForm(state));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The form of the matrix as it is now; useless: values are not needed. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
 static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
 {
   const PetscObjectId    id    = ((PetscObject)A)->id;
   const PetscObjectState value = ((PetscObject)A)->state;
   KSPTCResident         *state = &tc->resident;
-  const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend);
+  const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice);
 
   PetscFunctionBegin;
   if (alike && (state->state == value || !state->fits || useless)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,15 +164,11 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
     state->address = NULL; /* should anything fail */
     PetscCall(MatAIJTCWithCSR(A, KSPTCFillForm, tc));
   } else {
-    const AIJTCLayout *layout;
-
     PetscCall(KSPTCResidentRelease(tc));
     state->backend = tc->backend;
+    state->made_by = state->choice;
     PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
-    PetscCall(MatAIJTCGetLayout(A, &layout));
-    KSPTCFormOrder form = {tc, layout->params.gather ? layout->rid : NULL};
-
-    PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
+    PetscCall(KSPTCTryForm(tc, A));
   }
   state->address      = A;
   state->id           = id;
@@ -222,7 +258,8 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   if (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr) *why = "the matrix keeps no CSR arrays on the device";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCUpdateForm(tc, A, KSPTCCannotHold(state, identity)));
-  if (!state->fits) *why = "the matrix does not fit on the chip, or its form into device memory";
+  if (!state->pays) *why = "the matrix does not fit on the chip, and the steps, or its layout, are as fast as what does not";
+  else if (!state->fits) *why = "the vectors do not fit on the chip, or the form of the matrix into device memory, or it is padding for the most part";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCHoldWith(tc, identity, &can));
   if (!can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";

@@ -96,6 +96,16 @@ PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+{
+  const KSPTCGrid grid = KSPTCGridOf(form, vectors);
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCResidentWorkCreate(kernels, count, &grid, numbers, record, sums, work, can));
+  work->in_part = KSPTCHoldsPart(form, vectors);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
 {
   void             *arrays[] = {work->published, work->sums, work->tag, work->records};

@@ -29,10 +29,8 @@ PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
 
 static PetscErrorCode CreateWork(const KSPTCForm *form, PetscBool scaled, bool single, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, TCBCGSVectorsOfBlock(scaled, scaled, single));
-
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), (scaled ? 2 : 1) * PER_SIDE, &grid, 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled ? LEFT : NOWHERE), (scaled ? 2 : 1) * PER_SIDE, form, TCBCGSVectorsOfBlock(scaled, scaled, single), 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -229,10 +229,8 @@ const void *const *KernelsOf(bool scaled)
 
 PetscErrorCode TCCGPipelinedCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, TCCGPipelinedVectorsOfBlock(scaled));
-
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled), 2, &grid, 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 2, form, TCCGPipelinedVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -28,10 +28,8 @@ PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 
 PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, TCCGVectorsOfBlock(scaled));
-
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(KernelsOf(scaled ? SCALED : PLAIN), scaled ? 4 : 2, &grid, form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled ? SCALED : PLAIN), scaled ? 4 : 2, form, TCCGVectorsOfBlock(scaled), form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
