@@ -75,6 +75,30 @@ struct CG {
   }
 };
 
+/* With x and r in registers, wherever vectors fit */
+struct RegisterCG : CG {
+  static std::vector<Jacobi> sides() { return {Jacobi::None}; }
+  static PetscErrorCode      create(PETSC_UNUSED bool cuda, const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) return TCCGRegisterCreate_CUDA(form, work, can);
+#endif
+    return KSPTCResidentCreate_Host(form, scaled, work, can);
+  }
+};
+
+/* A grid of more rows than all vectors have room for, in pencils */
+class LargeGrid : public HeldMatrix<CG> {
+public:
+  static constexpr PetscInt n = 101;
+
+  LargeGrid(bool cuda, const System &system) : HeldMatrix<CG>(cuda, system, TCCGTightVectorsOfBlock(), {nullptr, n * n, n}) { }
+};
+
+struct LargeCG : CG {
+  using Matrix = LargeGrid;
+};
+
 struct StreamedCG : CG {
   using Matrix = StreamedMatrix;
 
@@ -277,6 +301,22 @@ METHOD_TEST(CGResident, CG, PartsChangeNoBit)
 METHOD_TEST(CGSingle, SingleCG, PartsChangeNoBit)
 METHOD_TEST(CGPipelined, PipelinedCG, PartsChangeNoBit)
 
+TEST_P(CGResident, RegistersChangeNoBit)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  ForAll<RegisterCG>([](const System &system, Jacobi side) {
+    Solve<CG>         memory(GetParam(), system, side);
+    Solve<RegisterCG> registers(GetParam(), system, side);
+
+    ASSERT_FALSE(memory.ResidentWork().tight);
+    ASSERT_TRUE(registers.ResidentWork().tight);
+    ASSERT_NO_FATAL_FAILURE(memory.Run(0, 12));
+    ASSERT_NO_FATAL_FAILURE(registers.Run(0, 5));
+    ASSERT_NO_FATAL_FAILURE(registers.Run(5, 12));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(memory, registers));
+  });
+}
+
 CUT_TEST(ChunksChangeNoBit)
 {
   ExpectChunksChangeNoBit<Method>(backend);
@@ -345,6 +385,22 @@ TEST_P(CGProjected, IteratesAreThoseOfTheMethod)
 {
   ForAll<ProjectedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedCG>(GetParam(), system, side); });
   ForAll<ProjectedStreamedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedStreamedCG>(GetParam(), system, side); });
+}
+
+/* Grids whose vectors fit in registers and shared memory together, as constants and with values of their own */
+TEST_P(CGResident, LargeGrids)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  if (SmallSystems()) GTEST_SKIP() << "short";
+  for (const System &system : {System{"constants", Constants(LargeGrid::n)}, System{"values", Dominant(SevenPoint(LargeGrid::n), true)}}) {
+    SCOPED_TRACE(system.name);
+    Solve<LargeCG> solve(GetParam(), system, Jacobi::None);
+
+    if (solve.Matrix()->blocks < KSPTC_BLOCKS) GTEST_SKIP() << "the device has too few multiprocessors";
+    ASSERT_TRUE(solve.ResidentWork().tight);
+    ASSERT_TRUE(solve.ResidentWork().in_part);
+    ASSERT_NO_FATAL_FAILURE(ExpectIterates<LargeCG>(GetParam(), system, Jacobi::None));
+  }
 }
 
 /* Vectors that the chip has no room for. The residual that iterations carry is that of x */

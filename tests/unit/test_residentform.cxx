@@ -112,6 +112,44 @@ TEST_P(ResidentForm, HoldsTheMatrix)
   }
 }
 
+/* Pencils are all rows, each once, in slabs that come one after the other; on grids they leave fewer ghosts; the form is the same in both memories */
+TEST_P(ResidentForm, CutsGridsIntoPencils)
+{
+  struct Grid {
+    const char *name;
+    Csr         A;
+    PetscInt    plane, line;
+  };
+  const Grid grids[] = {
+    {"cube",             Constants(41),         41 * 41, 41},
+    {"plane",            LongLines(200003, 700), 700,     1 },
+    {"no whole lines",   Constants(41),         1000,    37},
+    {"less than planes", Constants(20),         7999,    11}
+  };
+
+  for (const Grid &grid : grids) {
+    SCOPED_TRACE(grid.name);
+    const KSPTCOrder      order = {nullptr, grid.plane, grid.line};
+    const OwnedForm       plain(false, grid.A, four, four, {132, SIZE_MAX}, {nullptr, 0, 0}), cut(false, grid.A, four, four, {132, SIZE_MAX}, order);
+    std::vector<int32_t>  row = cut.Get(cut.form.order, grid.A.m);
+    const KSPTCPencils    pencils = KSPTCPencilsOf(&cut.form, &order);
+
+    ASSERT_EQ(pencils.slabs * pencils.pencils, cut.form.blocks);
+    for (int slab = 0; slab < pencils.slabs; slab++) {
+      const PetscCount from = (PetscCount)grid.A.m * slab / pencils.slabs, to = (PetscCount)grid.A.m * (slab + 1) / pencils.slabs;
+
+      std::sort(row.begin() + from, row.begin() + to);
+    }
+    for (PetscInt r = 0; r < grid.A.m; r++) ASSERT_EQ(row[r], r);
+    if (!strcmp(grid.name, "cube") || !strcmp(grid.name, "plane")) { ASSERT_LT(3 * cut.form.ghosts, 2 * plain.form.ghosts); }
+    if (cuda) {
+      const OwnedForm expected(false, grid.A, four, four, Chip(cuda), order), computed(cuda, grid.A, four, four, Chip(cuda), order);
+
+      ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
+    }
+  }
+}
+
 /* No block has more than its part and one row. Four vectors of 8 bytes are as large as four nonzeros of 10, six as five */
 TEST_P(ResidentForm, SharesAreEven)
 {

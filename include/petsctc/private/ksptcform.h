@@ -3,7 +3,8 @@
    slices, from its first on, as there is room for; the others it reads from device memory in every product. Raw pointers, sizes and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
 
    Rows and columns have numbers of the form's own where an order is given: row n of the form is row order[n] of the matrix. An order of clusters, as gathered layouts have (aijtclayout.h), leaves blocks far fewer ghosts
-   than numbers without meaning do. Below, rows and columns are those of the form.
+   than numbers without meaning do; so do pencils on a grid whose rows come line by line and plane by plane: slabs of equally many rows, each cut into equally many pencils of whole lines, so that a block of the form has a
+   pencil and a surface of four narrow sides instead of two whole planes. Below, rows and columns are those of the form.
 
    Block k has the consecutive rows block_row[k] .. block_row[k + 1] - 1: as even a share of nonzeros + w rows as whole rows allow, where the solver's vectors of a row are as large as w nonzeros: that is
    what a multiprocessor must hold.
@@ -40,6 +41,12 @@ typedef struct {
   int rows, ghosts;
 } KSPTCVectors;
 
+/* An order of the rows: those given, all of them, each once, in the memory of the CSR arrays; or, with plane > 0, pencils on a grid of planes of so many rows, of lines of so many (1: a grid of lines alone); or the matrix's */
+typedef struct {
+  const PetscInt *rows;
+  PetscInt        plane, line;
+} KSPTCOrder;
+
 /* What a device offers to a kernel of which one block runs on each multiprocessor */
 typedef struct {
   int    blocks; /* at most KSPTC_BLOCKS; 0: it does not run such kernels */
@@ -62,11 +69,12 @@ typedef struct {
   int32_t     *ghost;                     /* [ghosts] */
   uint16_t    *column;                    /* [places] */
   PetscScalar *value;                     /* [places] */
-  int32_t      most_ghosts;               /* of a block */
+  int32_t      most_rows, most_ghosts;    /* of a block */
   size_t       shared[KSPTC_VECTORS + 1]; /* bytes of a block that holds all, at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
   size_t       least[KSPTC_VECTORS + 1];  /* of one that holds the vectors alone */
   size_t       limit;                     /* of those a block gets no more, unless it needs them for the vectors */
-  PetscCount   streamed;                  /* bytes of the matrix for which, with the vectors of above, blocks have no room */
+  KSPTCVectors tight;                     /* what the solver holds if `vectors` do not fit */
+  PetscCount   streamed;                  /* bytes of the matrix for which blocks have no room with `vectors`, or else `tight` */
 } KSPTCForm;
 
 /* Of a slice's place: value and column */
@@ -98,6 +106,12 @@ PETSCTC_HOST_DEVICE size_t KSPTCSharedBytes(const KSPTCForm *form, KSPTCVectors 
   return all < limit ? all : limit;
 }
 
+/* The vectors that blocks have room for, or the least of them */
+static inline KSPTCVectors KSPTCVectorsHeld(const KSPTCForm *form)
+{
+  return form->least[form->vectors.rows] <= form->limit ? form->vectors : form->tight;
+}
+
 /* Has some block no room for all of its matrix? */
 static inline PetscBool KSPTCHoldsPart(const KSPTCForm *form, KSPTCVectors vectors)
 {
@@ -120,11 +134,11 @@ static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
   return (form->vectors.rows * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
 }
 
-/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. order: all rows, each once, in the memory of the CSR arrays, or NULL. fits: these vectors fit into chip->shared,
-   and the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver that has so many vectors in shared memory, or, if these do not fit, `least`. fits: one of the two fits into
+   chip->shared, and the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
 /* Values anew, from CSR arrays of the same pattern */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
@@ -137,7 +151,7 @@ PETSC_INTERN PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form);
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form);
 
 /* What both twins of a create agree on before they look at a row; vectors that cannot fit are found here, before anything is allocated. blocks 0: it cannot fit */
-static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form)
+static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vectors, KSPTCVectors tight, const KSPTCChip *chip, KSPTCForm *form)
 {
   const PetscCount wanted_bytes = 65536; /* of a block, where there are more of them */
   PetscCount       bytes, warps, blocks;
@@ -145,6 +159,7 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
   form->m       = (int32_t)m;
   form->nnz     = nnz;
   form->vectors = vectors;
+  form->tight   = tight;
   form->limit   = chip->shared;
   form->lanes   = 1;
   while (form->lanes < KSPTC_LANES && nnz > (PetscCount)KSPTC_LANE_SHARE * form->lanes * m) form->lanes *= 2;
@@ -152,30 +167,76 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
   warps        = ((PetscCount)m * form->lanes - 1) / KSPTC_LANES + 1;
   blocks       = PetscMax((warps - 1) / KSPTC_SLICES_LEAST + 1, (bytes - 1) / wanted_bytes + 1);
   form->blocks = (int32_t)PetscMin(blocks, (PetscCount)chip->blocks);
-  if (form->blocks && (KSPTCBytesOfVectors(m, 0, 0, vectors) / form->blocks > chip->shared || nnz > KSPTC_NONZEROS)) form->blocks = 0;
+  if (form->blocks && (KSPTCBytesOfVectors(m, 0, 0, tight) / form->blocks > chip->shared || nnz > KSPTC_NONZEROS)) form->blocks = 0;
 }
 
 /* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[]. fits: a block's vectors into the chip's, its columns into 16 bits, and what is read is not padding for the most part */
 static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t block_slice[], const int32_t block_start[], const int32_t block_ghost[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
 {
-  const KSPTCVectors vectors = form->vectors;
-
   *fits = PETSC_TRUE;
   for (int k = 0; k < form->blocks; k++) {
     const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k], places = block_start[k + 1] - block_start[k], slices = block_slice[k + 1] - block_slice[k];
-    const size_t  held = KSPTCBytesOfBlock(places, rows, ghosts, slices, vectors);
 
     if (rows + ghosts > UINT16_MAX) *fits = PETSC_FALSE;
+    form->most_rows   = PetscMax(form->most_rows, rows);
     form->most_ghosts = PetscMax(form->most_ghosts, ghosts);
-    if (held > chip->shared) form->streamed += held - chip->shared;
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
-      const KSPTCVectors of_solver = {v, vectors.ghosts};
+      const KSPTCVectors of_solver = {v, form->vectors.ghosts};
 
       form->shared[v] = PetscMax(form->shared[v], KSPTCBytesOfBlock(places, rows, ghosts, slices, of_solver));
       form->least[v]  = PetscMax(form->least[v], KSPTCBytesOfVectors(rows, ghosts, slices, of_solver));
     }
   }
-  if (form->least[vectors.rows] > chip->shared || (form->streamed && form->places > KSPTC_PADDING * form->nnz)) *fits = PETSC_FALSE;
+  const KSPTCVectors held = KSPTCVectorsHeld(form);
+
+  for (int k = 0; k < form->blocks; k++) {
+    const size_t bytes = KSPTCBytesOfBlock(block_start[k + 1] - block_start[k], block_row[k + 1] - block_row[k], block_ghost[k + 1] - block_ghost[k], block_slice[k + 1] - block_slice[k], held);
+
+    if (bytes > chip->shared) form->streamed += bytes - chip->shared;
+  }
+  if (form->least[held.rows] > chip->shared || (form->streamed && form->places > KSPTC_PADDING * form->nnz)) *fits = PETSC_FALSE;
+}
+
+/* Is it another one than the matrix's? */
+static inline PetscBool KSPTCOrders(const KSPTCOrder *order)
+{
+  return (PetscBool)(order->rows || order->plane > 0);
+}
+
+/* How grids are cut: so many slabs, each into so many pencils */
+typedef struct {
+  int32_t m, plane, line, slabs, pencils;
+} KSPTCPencils;
+
+/* As many pencils as blocks, their two sides as equal as that allows */
+static inline KSPTCPencils KSPTCPencilsOf(const KSPTCForm *form, const KSPTCOrder *order)
+{
+  const double planes = (double)form->m / (double)order->plane, lines = (double)order->plane / (double)order->line; /* of the grid, of a plane */
+  KSPTCPencils cut = {form->m, (int32_t)order->plane, (int32_t)order->line, 1, form->blocks};
+
+  for (int slabs = 2; slabs <= form->blocks; slabs++) {
+    const auto uneven = [&](int n) { return PetscAbsReal(PetscLogReal((PetscReal)(planes * form->blocks / (lines * n * n)))); };
+
+    if (form->blocks % slabs == 0 && uneven(slabs) < uneven(cut.slabs)) cut.slabs = slabs;
+  }
+  cut.pencils = form->blocks / cut.slabs;
+  return cut;
+}
+
+/* The number of a row in the order of pencils: in its slab, which has the rows a .. b - 1, by line in the plane first, then by plane, then along the line */
+PETSCTC_HOST_DEVICE int32_t KSPTCPencilRow(const KSPTCPencils &cut, int32_t row)
+{
+  const int64_t m = cut.m, plane = cut.plane, line = cut.line, slab = ((int64_t)(row + 1) * cut.slabs - 1) / m;
+  const int64_t a = m * slab / cut.slabs, b = m * (slab + 1) / cut.slabs, at = row % plane, own = row / plane, first = at / line * line;
+  int64_t       number = a;
+
+  for (int64_t k = a / plane; k <= b / plane; k++) { /* of plane k the rows of the slab are those from low to high */
+    const int64_t low = k == a / plane ? a % plane : 0, high = k == b / plane ? b % plane : plane;
+    const int64_t to = k < own ? first + line : (k == own ? at : first);
+
+    if (high > low) number += (to < low ? low : (to > high ? high : to)) - low;
+  }
+  return (int32_t)number;
 }
 
 /* The row of the matrix that a row of the form is */

@@ -23,7 +23,7 @@ constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to ke
 constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
-constexpr int KSPTC_STREAM  = 8; /* slots of a slice in flight that is not in shared memory, twice */
+constexpr int KSPTC_STREAM  = 8; /* slots of a slice in flight that is not in shared memory, twice, unless a kernel has too few registers */
 
 static_assert(KSPTC_WARPS <= KSPTC_LANES, "one warp folds the sums of all");
 
@@ -191,11 +191,11 @@ struct KSPTCSlots {
   }
 };
 
-/* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: slots of the next slice, or of this one, are under way while those before them are added */
-template <bool magnitudes, class Finish>
+/* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: `batch` slots of the next slice, or of this one, are under way while those before them are added */
+template <bool magnitudes, int batch, class Finish>
 __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
-  constexpr int         step = KSPTC_LANES * KSPTC_STREAM;
+  constexpr int         step = KSPTC_LANES * batch;
   const int             warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
   const int             first_place = __ldg(A.start + __ldg(A.block_slice + blockIdx.x));
   const double *const   values      = A.value + first_place + lane;
@@ -203,16 +203,16 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
   int                   s           = own.held + (unsigned)(warp - own.held) % KSPTC_WARPS; /* the warp's first one, as if all were held */
 
   if (s >= own.slices) return;
-  KSPTCSlots<KSPTC_STREAM> next;
-  int                      place = own.start[s], end = own.start[s + 1];
-  double                   sum = 0.0;
+  KSPTCSlots<batch> next;
+  int               place = own.start[s], end = own.start[s + 1];
+  double            sum = 0.0;
 
   next.load(values, columns, place, end, zero);
 #pragma unroll 1
   while (s < own.slices) {
-    const KSPTCSlots<KSPTC_STREAM> now  = next;
-    const int                      of   = s;
-    const bool                     over = place + step >= end;
+    const KSPTCSlots<batch> now  = next;
+    const int               of   = s;
+    const bool              over = place + step >= end;
 
     place += step;
     if (over) {
@@ -222,15 +222,15 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
     }
     next.load(values, columns, place, end, zero);
 #pragma unroll
-    for (int k = 0; k < KSPTC_STREAM; k++) sum = KSPTCAddSlot<magnitudes>(sum, now.value[k], u[now.column[k]]);
+    for (int k = 0; k < batch; k++) sum = KSPTCAddSlot<magnitudes>(sum, now.value[k], u[now.column[k]]);
     if (!over) continue;
     KSPTCFinishSlice(own, of, A.lanes, sum, finish);
     sum = 0.0;
   }
 }
 
-/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u| */
-template <bool magnitudes = false, class Finish>
+/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. batch: slots of slices in device memory in flight, twice */
+template <bool magnitudes = false, int batch = KSPTC_STREAM, class Finish>
 __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
@@ -257,7 +257,7 @@ __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &
     }
     KSPTCFinishSlice(own, s, A.lanes, sum, finish);
   }
-  if (own.held < own.slices) KSPTCMultStreamed<magnitudes>(A, own, u, finish);
+  if (own.held < own.slices) KSPTCMultStreamed<magnitudes, batch>(A, own, u, finish);
 }
 
 /* to[g] <- what has been published of the block's ghost g for this tag, by `threads` threads of whole warps, of which this is one; to[] is there after the barrier. False: given up */

@@ -75,28 +75,39 @@ PetscErrorCode KSPTCResidentRelease(KSPTC tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A form to be made: the rows in the order of the clusters that a gathered layout has, else in the matrix's */
+/* A form to be made */
 typedef struct {
   KSPTC            tc;
-  const PetscInt  *order;
+  KSPTCOrder       order;
   const KSPTCChip *chip;
-} KSPTCFormOrder;
+} KSPTCNewForm;
+
+/* The clusters that a gathered layout has; pencils where the layout has found a grid, whose lines are much shorter than its planes; else the matrix's order */
+static KSPTCOrder KSPTCOrderOf(const AIJTCLayout *layout)
+{
+  constexpr PetscInt lines = 4; /* of a plane, at least, and planes */
+  KSPTCOrder         order = {layout->params.gather ? layout->rid : NULL, 0, 0};
+
+  if (order.rows || !layout->common || layout->params.bs > 1 || layout->line <= 0 || layout->line * lines > layout->stride || layout->stride > layout->m / lines) return order;
+  order.plane = layout->stride;
+  order.line  = layout->line;
+  return order;
+}
 
 static PetscErrorCode KSPTCCreateForm(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx)
 {
-  KSPTC            tc    = ((KSPTCFormOrder *)ctx)->tc;
-  const PetscInt  *order = ((KSPTCFormOrder *)ctx)->order;
-  const KSPTCChip *chip  = ((KSPTCFormOrder *)ctx)->chip;
-  KSPTCResident   *state = &tc->resident;
+  const KSPTCNewForm *form  = (const KSPTCNewForm *)ctx;
+  const KSPTC         tc    = form->tc;
+  KSPTCResident      *state = &tc->resident;
 
   PetscFunctionBegin;
 #if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
-    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, order, state->vectors, chip, &state->form, &state->fits, tc->stream));
+    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, &form->order, state->vectors, state->tight, form->chip, &state->form, &state->fits, tc->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, order, state->vectors, chip, &state->form, &state->fits, tc->stream));
+  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, &form->order, state->vectors, state->tight, form->chip, &state->form, &state->fits, tc->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -139,9 +150,9 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits = PETSC_FALSE;
-  state->pays = KSPTCFormPays(state->choice, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->vectors, &chip), layout);
+  state->pays = KSPTCFormPays(state->choice, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->tight, &chip), layout);
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
-  KSPTCFormOrder form = {tc, layout->params.gather ? layout->rid : NULL, &chip};
+  KSPTCNewForm form = {tc, KSPTCOrderOf(layout), &chip};
 
   PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
   if (!state->fits || KSPTCFormPays(state->choice, state->form.streamed, layout)) PetscFunctionReturn(PETSC_SUCCESS);

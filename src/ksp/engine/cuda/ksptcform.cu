@@ -62,6 +62,15 @@ __global__ void __launch_bounds__(THREADS) OrderKernel(int32_t m, const PetscInt
   number[order[row]] = row;
 }
 
+__global__ void __launch_bounds__(THREADS) PencilsKernel(const __grid_constant__ KSPTCPencils cut, int32_t *__restrict__ order, int32_t *__restrict__ number)
+{
+  const int32_t row = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
+
+  if (row >= cut.m) return;
+  number[row]        = KSPTCPencilRow(cut, row);
+  order[number[row]] = row;
+}
+
 /* Nonzeros of a row of the form, for a scan, which has the sum of all behind the last */
 struct LengthOf {
   int32_t         m;
@@ -225,15 +234,16 @@ PetscErrorCode Scan(From from, To *to, PetscCount length, PetscBool *room, cudaS
 }
 
 /* order[], what there is of it, number[], and the first entries of the rows in that order */
-PetscErrorCode TakeOrder(const PetscInt i[], const PetscInt order[], Scratch<int32_t> &number, Scratch<PetscInt> &first, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+PetscErrorCode TakeOrder(const PetscInt i[], const KSPTCOrder *order, Scratch<int32_t> &number, Scratch<PetscInt> &first, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
   PetscFunctionBegin;
-  if (!order) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!KSPTCOrders(order)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Allocate(form->m, &form->order, room));
   PetscCall(number.allocate(form->m, stream, room));
   PetscCall(first.allocate((size_t)form->m + 1, stream, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
-  OrderKernel<<<(form->m - 1) / THREADS + 1, THREADS, 0, stream>>>(form->m, order, form->order, number);
+  if (order->rows) OrderKernel<<<(form->m - 1) / THREADS + 1, THREADS, 0, stream>>>(form->m, order->rows, form->order, number);
+  else PencilsKernel<<<(form->m - 1) / THREADS + 1, THREADS, 0, stream>>>(KSPTCPencilsOf(form, order), form->order, number);
   PetscCallCUDA(cudaGetLastError());
   PetscCall(Scan(thrust::make_transform_iterator(thrust::make_counting_iterator(0), LengthOf{form->m, form->order, i}), (PetscInt *)first, (PetscCount)form->m + 1, room, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -337,7 +347,7 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
 }
 
 /* fits: also false where device memory has no room */
-PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
+PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
 {
   int32_t           block_row[KSPTC_BLOCKS + 1], block_slice[KSPTC_BLOCKS + 1], block_start[KSPTC_BLOCKS + 1], block_ghost[KSPTC_BLOCKS + 1];
   PetscBool         room = PETSC_TRUE;
@@ -348,7 +358,7 @@ PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar 
 
   PetscFunctionBegin;
   PetscCall(TakeOrder(i, order, number, first, form, &room, stream));
-  if (room) PetscCall(DealRows(order ? (const PetscInt *)first : i, block_row, block_slice, form, &room, stream));
+  if (room) PetscCall(DealRows(form->order ? (const PetscInt *)first : i, block_row, block_slice, form, &room, stream));
   if (room) PetscCall(CountPlaces(i, form, &room, stream));
   table.words = (form->m - 1) / 32 + 1;
   PetscCall(bits.allocate((size_t)table.words * form->blocks + 1, stream, &room));
@@ -388,15 +398,15 @@ PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
-                                    PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form,
+                                    PetscBool *fits, PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *form = {};
   *fits = PETSC_FALSE;
-  KSPTCFormShape(m, nnz, vectors, chip, form);
+  KSPTCFormShape(m, nnz, vectors, least, chip, form);
   form->cuda = PETSC_TRUE;
   ierr       = form->blocks ? Create(i, j, a, order, chip, form, fits, stream) : PETSC_SUCCESS;
   if (ierr || !*fits) PetscCall(KSPTCFormDestroy_CUDA(form));

@@ -153,17 +153,24 @@ PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSP
 }
 
 /* order[], and number[] of each row of the matrix in the form */
-static PetscErrorCode TakeOrder(const PetscInt order[], std::vector<int32_t> &number, KSPTCForm *form)
+static PetscErrorCode TakeOrder(const KSPTCOrder *order, std::vector<int32_t> &number, KSPTCForm *form)
 {
   PetscFunctionBegin;
-  for (int32_t row = 0; row < form->m; row++) number[order ? order[row] : row] = row;
-  if (!order) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int32_t row = 0; row < form->m; row++) number[row] = row;
+  if (!KSPTCOrders(order)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(form->m, &form->order));
-  for (int32_t row = 0; row < form->m; row++) form->order[row] = (int32_t)order[row];
+  if (order->rows) {
+    for (int32_t row = 0; row < form->m; row++) number[order->rows[row]] = row;
+  } else {
+    const KSPTCPencils cut = KSPTCPencilsOf(form, order);
+
+    for (int32_t row = 0; row < form->m; row++) number[row] = KSPTCPencilRow(cut, row);
+  }
+  for (int32_t row = 0; row < form->m; row++) form->order[number[row]] = row;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
+static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
 {
   std::vector<int32_t> number(form->m);
   int32_t              block_start[KSPTC_BLOCKS + 1];
@@ -187,15 +194,15 @@ static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const PetscInt order[], KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
-                                    PETSC_UNUSED PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form,
+                                    PetscBool *fits, PETSC_UNUSED PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *form = {};
   *fits = PETSC_FALSE;
-  KSPTCFormShape(m, nnz, vectors, chip, form);
+  KSPTCFormShape(m, nnz, vectors, least, chip, form);
   ierr = form->blocks ? Create(i, j, a, order, chip, form, fits) : PETSC_SUCCESS;
   if (ierr || !*fits) PetscCall(KSPTCFormDestroy_Host(form));
   PetscCall(ierr);

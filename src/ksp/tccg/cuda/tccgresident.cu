@@ -1,6 +1,7 @@
 /*
    Launches the resident kernel. Method, layout, memory traffic, references: tccgresident.cuh
 */
+#include "tccgregister.cuh"
 #include "tccgresident.cuh"
 
 using namespace tccgresident;
@@ -30,6 +31,18 @@ PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, 
 {
   PetscFunctionBegin;
   PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled ? SCALED : PLAIN), scaled ? 4 : 2, form, TCCGVectorsOfBlock(scaled), form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  if (!*can && !scaled) PetscCall(TCCGRegisterCreate_CUDA(form, work, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TCCGRegisterCreate_CUDA(const KSPTCForm *form, KSPTCResidentWork *work, PetscBool *can)
+{
+  PetscFunctionBegin;
+  *work = {};
+  *can  = (PetscBool)(form->most_rows <= TCCG_REGISTER_ROWS * KSPTC_THREADS);
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCFormWorkCreate(TCCGRegisterKernels, 2, form, TCCGTightVectorsOfBlock(), form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  work->tight = *can;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -38,6 +51,10 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
+  if (work->tight) {
+    PetscCall(KSPTCResidentRun(TCCGRegisterKernels[steps->tensor ? 1 : 0], form, TCCGTightVectorsOfBlock(), chunk, v, steps, work, refused, stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -145,8 +145,9 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   KSPTCRecord(P, it, s);
 }
 
-template <bool tensor, Kind kind>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
+/* The kernel. Own: a block's share, which says where the vectors are */
+template <bool tensor, Kind kind, class Own>
+__device__ __forceinline__ void Iterate(const Problem &P, Own &own)
 {
   constexpr bool scaled = kind != PLAIN;
 
@@ -157,17 +158,15 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     typename One::Shared  one;
     typename Many::Shared many;
   };
-  extern __shared__ __align__(16) double memory[];
-  __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* b and shift, or a and mean */
-  const Share                            own(P.A, scaled, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCCGScalars                            s       = *P.scalars; /* kept by warp 0 */
-  PetscInt                               it      = P.chunk.first;
-  const auto                             nothing = [](uint64_t, int, int) { return true; };
-  const auto                             fetch   = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.y, t, thread, threads, barrier.patience(), it); };
-  const double                           none    = 0.0;
-  bool                                   alive;
+  __shared__ Sums      shared;
+  __shared__ KSPTCTold told; /* b and shift, or a and mean */
+  Barrier              barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCCGScalars          s       = *P.scalars; /* kept by warp 0 */
+  PetscInt             it      = P.chunk.first;
+  const auto           nothing = [](uint64_t, int, int) { return true; };
+  const auto           fetch   = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.y, t, thread, threads, barrier.patience(), it); };
+  const double         none    = 0.0;
+  bool                 alive;
 
   if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   Load<scaled>(P, own);
@@ -202,5 +201,13 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   if (!alive) return;
   if (began) Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
+}
+template <bool tensor, Kind kind>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
+{
+  extern __shared__ __align__(16) double memory[];
+  const Share                            own(P.A, kind != PLAIN, memory);
+
+  Iterate<tensor, kind>(P, own);
 }
 } // namespace tccgresident

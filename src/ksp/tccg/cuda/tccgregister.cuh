@@ -1,0 +1,11 @@
+/*
+   Kernels of conjugate gradients with x and r in registers (tccgregister.cu), for the launches of tccgresident.cu
+*/
+#pragma once
+
+#include <petsctc/private/tccgresident.h>
+
+constexpr int TCCG_REGISTER_ROWS = 17; /* of a thread; 18 and more are spilled */
+
+/* The one that folds with shuffles, and the one with the Tensor Core */
+extern const void *const TCCGRegisterKernels[2];
