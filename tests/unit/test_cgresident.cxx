@@ -270,6 +270,7 @@ struct Reference {
 
 class CGResident : public ResidentTest { };
 class CGStreamed : public ResidentTest { };
+class CGRegister : public ResidentTest { };
 class CGSingle : public ResidentTest { };
 class CGSingleStreamed : public ResidentTest { };
 class CGPipelined : public ResidentTest { };
@@ -282,6 +283,7 @@ class CGPipelined : public ResidentTest { };
 #define CUT_TEST(Test) \
   template <class Method> \
   void Try##Test(Backend backend); \
+  METHOD_TEST(CGRegister, RegisterCG, Test) \
   METHOD_TEST(CGSingle, SingleCG, Test) \
   METHOD_TEST(CGSingleStreamed, SingleStreamedCG, Test) \
   RESIDENT_TEST(CGResident, CG, CGStreamed, StreamedCG, Test)
@@ -298,24 +300,9 @@ void TryPartsChangeNoBit(Backend backend)
 }
 
 METHOD_TEST(CGResident, CG, PartsChangeNoBit)
+METHOD_TEST(CGRegister, RegisterCG, PartsChangeNoBit)
 METHOD_TEST(CGSingle, SingleCG, PartsChangeNoBit)
 METHOD_TEST(CGPipelined, PipelinedCG, PartsChangeNoBit)
-
-TEST_P(CGResident, RegistersChangeNoBit)
-{
-  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
-  ForAll<RegisterCG>([](const System &system, Jacobi side) {
-    Solve<CG>         memory(GetParam(), system, side);
-    Solve<RegisterCG> registers(GetParam(), system, side);
-
-    ASSERT_FALSE(memory.ResidentWork().tight);
-    ASSERT_TRUE(registers.ResidentWork().tight);
-    ASSERT_NO_FATAL_FAILURE(memory.Run(0, 12));
-    ASSERT_NO_FATAL_FAILURE(registers.Run(0, 5));
-    ASSERT_NO_FATAL_FAILURE(registers.Run(5, 12));
-    ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(memory, registers));
-  });
-}
 
 CUT_TEST(ChunksChangeNoBit)
 {
@@ -558,6 +545,7 @@ CG_TEST(StopsWithin)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, CGRegister, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingleStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGProjected, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);

@@ -48,7 +48,21 @@ void ExpectSameForm(const OwnedForm &e, const OwnedForm &c)
   ASSERT_NO_FATAL_FAILURE(ExpectSame("ghost", e, c, &KSPTCForm::ghost, e.form.ghosts));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("start", e, c, &KSPTCForm::start, e.form.slices + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("column", e, c, &KSPTCForm::column, e.form.places));
-  ASSERT_NO_FATAL_FAILURE(ExpectSame("value", e, c, &KSPTCForm::value, e.form.places));
+  ASSERT_EQ(e.form.coded, c.form.coded);
+  if (e.form.coded) {
+    ASSERT_NO_FATAL_FAILURE(ExpectSame("code", e, c, &KSPTCForm::code, e.form.places));
+    ASSERT_NO_FATAL_FAILURE(ExpectSame("dict", e, c, &KSPTCForm::dict, KSPTC_DICT));
+  } else {
+    ASSERT_NO_FATAL_FAILURE(ExpectSame("value", e, c, &KSPTCForm::value, e.form.places));
+  }
+}
+
+/* No two entries have the same value */
+Csr Distinct(Csr A)
+{
+  A.a.resize(A.j.size());
+  for (size_t k = 0; k < A.a.size(); k++) A.a[k] = (PetscScalar)(k + 1);
+  return A;
 }
 
 constexpr KSPTCVectors four = {4, 2}, six = {6, 4};
@@ -203,6 +217,39 @@ TEST_P(ResidentForm, TakesValuesAnew)
   }
 }
 
+/* Few values, in blocks without room for all places: the dictionary has them, each once, as long as it has room */
+TEST_P(ResidentForm, CodesFewValues)
+{
+  const Csr       A    = ConstantsBut(43, 20000, 20100);
+  const KSPTCChip all  = Chip(cuda), some = {all.blocks, KSPTCBytesOfBlock(A.i[A.m] / 3, A.m, A.m, 0, {4, 3}) / KSPTC_BLOCKS};
+  OwnedForm       computed(cuda, A, four, some);
+  const OwnedForm expected(false, A, four, some), whole(cuda, A, four, {all.blocks, SIZE_MAX / 2}), plain(cuda, Distinct(A), four, some);
+  const auto     &F = computed.form;
+  Csr             B = A;
+
+  if (all.blocks < KSPTC_BLOCKS) GTEST_SKIP() << "the device has too few multiprocessors for the matrix";
+  ASSERT_FALSE(whole.form.coded);
+  ASSERT_TRUE(F.coded);
+  ASSERT_FALSE(plain.form.coded);
+  ASSERT_LT(2 * F.streamed, plain.form.streamed);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
+  for (PetscScalar &a : B.a) a = -2.0 * a; /* other values, as many; and then too many, of which nothing comes in */
+  ASSERT_TRUE(computed.Fill(B));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameForm(OwnedForm(false, B, four, some), computed));
+  const auto code = computed.Get(F.code, F.places);
+  for (size_t k = 0; k < B.a.size(); k++) B.a[k] = 1.0 + (PetscScalar)(k % 255); /* zero is one of them */
+  ASSERT_TRUE(computed.Fill(B));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameForm(OwnedForm(false, B, four, some), computed));
+  for (size_t k = 0; k < B.a.size(); k++) B.a[k] = 1.0 + (PetscScalar)(k % 256);
+  ASSERT_FALSE(computed.Fill(B));
+  ASSERT_FALSE(OwnedForm(cuda, B, four, some).form.coded);
+  ASSERT_TRUE(OwnedForm(cuda, B, four, some).fits);
+  B.a[77] = NAN; /* every bit pattern is a value */
+  for (size_t k = 0; k < B.a.size(); k++) B.a[k] = k % 3 ? B.a[77] : (k % 2 ? -0.0 : 0.0);
+  ASSERT_TRUE(computed.Fill(B));
+  ASSERT_NO_FATAL_FAILURE(ExpectSameForm(OwnedForm(false, B, four, some), computed));
+}
+
 TEST_P(ResidentForm, SaysWhatDoesNotFit)
 {
   const Csr A    = Dominant(SevenPoint(43), true); /* 0.54 million nonzeros, 79,507 rows: 10 and 32 bytes, in single precision 6 and 16 */
@@ -231,7 +278,7 @@ TEST_P(ResidentForm, SaysWhatDoesNotFit)
 /* What is said of the bytes of blocks: those of the largest one, and what does not fit into them */
 TEST_P(ResidentForm, SaysHowMuchIsHeld)
 {
-  const Csr       A    = Dominant(SevenPoint(43), true);
+  const Csr       A    = Distinct(SevenPoint(43));
   const KSPTCChip all  = Chip(cuda), mean = {all.blocks, KSPTCBytesOfBlock(A.i[A.m], A.m, 0, 0, four) / KSPTC_BLOCKS}; /* no ghosts */
   const OwnedForm whole(cuda, A, four, all), part(cuda, A, four, mean);
   const KSPTCForm &F = part.form;

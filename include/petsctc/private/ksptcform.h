@@ -16,12 +16,17 @@
    The columns of a block's rows that are not among these rows are its ghosts, in ascending order ghost[block_ghost[k]] .. ghost[block_ghost[k + 1] - 1]. A block numbers what it multiplies by: its n rows
    0 .. n - 1, its g ghosts from n on, and n + g is a zero. That number is `column`, of 16 bits. A place without entry has the value 0 and the column of the zero: what it adds is 0, so that no place needs a
    test, and an Inf in x stays with the rows that have the entry.
+
+   Where blocks have no room for all of the matrix and its values are few, a place has the number of its value in a dictionary instead, of 8 bits: 3 bytes instead of 10.
 */
 #pragma once
 
+#include <algorithm>
 #include <petsctc/private/petsctcimpl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <vector>
 
 enum {
   KSPTC_SLICES_LEAST = 16,  /* slices of a block, where there are fewer than for all blocks */
@@ -30,6 +35,7 @@ enum {
   KSPTC_LANE_SHARE   = 8, /* nonzeros of a row that one lane takes, in the mean at most */
   KSPTC_VECTORS      = 8, /* of a solver that a block may hold, at most */
   KSPTC_ZEROS        = 2, /* behind vectors that are multiplied by, at most */
+  KSPTC_DICT         = 256, /* numbers of a dictionary */
   KSPTC_PADDING      = 2  /* places a nonzero of a form that is not on the chip as a whole, at most: what is read in vain */
 };
 
@@ -68,7 +74,10 @@ typedef struct {
   int32_t     *start;                     /* [slices + 1] */
   int32_t     *ghost;                     /* [ghosts] */
   uint16_t    *column;                    /* [places] */
-  PetscScalar *value;                     /* [places] */
+  PetscBool    coded;                     /* values come from the dictionary */
+  PetscScalar *value;                     /* [places] .. */
+  uint8_t     *code;                      /* [places] .. or, coded, this */
+  PetscScalar *dict;                      /* [KSPTC_DICT], coded: 0, the values ascending by bit pattern as unsigned, and what no place has the number of */
   int32_t      most_rows, most_ghosts;    /* of a block */
   size_t       shared[KSPTC_VECTORS + 1]; /* bytes of a block that holds all, at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
   size_t       least[KSPTC_VECTORS + 1];  /* of one that holds the vectors alone */
@@ -77,8 +86,18 @@ typedef struct {
   PetscCount   streamed;                  /* bytes of the matrix for which blocks have no room with `vectors`, or else `tight` */
 } KSPTCForm;
 
-/* Of a slice's place: value and column */
+/* Of a slice's place: value, as it is, and column */
 #define KSPTC_PLACE_BYTES (sizeof(PetscScalar) + sizeof(uint16_t))
+
+PETSCTC_HOST_DEVICE size_t KSPTCPlaceBytes(const KSPTCForm *form)
+{
+  return form->coded ? sizeof(uint8_t) + sizeof(uint16_t) : KSPTC_PLACE_BYTES;
+}
+
+PETSCTC_HOST_DEVICE size_t KSPTCDictBytes(const KSPTCForm *form)
+{
+  return form->coded ? KSPTC_DICT * sizeof(PetscScalar) : 0;
+}
 
 /* Vectors with two zeros, and starts of slices: up to two vectors are multiplied by */
 PETSCTC_HOST_DEVICE size_t KSPTCBytesOfVectors(PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
@@ -86,7 +105,7 @@ PETSCTC_HOST_DEVICE size_t KSPTCBytesOfVectors(PetscCount rows, PetscCount ghost
   return (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + KSPTC_ZEROS) * sizeof(PetscScalar) + (size_t)(slices + 1) * sizeof(int32_t);
 }
 
-/* values, columns, vectors, ghosts, starts of slices, in this order */
+/* values, columns, vectors, ghosts, starts of slices, in this order, without a dictionary */
 static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
   return (size_t)places * KSPTC_PLACE_BYTES + KSPTCBytesOfVectors(rows, ghosts, slices, vectors) + (size_t)ghosts * sizeof(int32_t);
@@ -140,9 +159,9 @@ PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, con
                                                  PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
-/* Values anew, from CSR arrays of the same pattern */
-PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream);
+/* Values anew, from CSR arrays of the same pattern. can: not where there are more of them than a dictionary has room for; then nothing has changed, and the form has to be created anew. Waits for the device if it is coded */
+PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
 /* y <- A x; y <- |A| |x|; vectors of the matrix */
 PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
 PETSC_INTERN void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
@@ -173,7 +192,11 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
 /* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[]. fits: a block's vectors into the chip's, its columns into 16 bits, and what is read is not padding for the most part */
 static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t block_slice[], const int32_t block_start[], const int32_t block_ghost[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
 {
-  *fits = PETSC_TRUE;
+  const size_t dict = KSPTCDictBytes(form), saved = KSPTC_PLACE_BYTES - KSPTCPlaceBytes(form);
+
+  *fits          = PETSC_TRUE;
+  form->streamed = 0;
+  for (int v = 0; v <= KSPTC_VECTORS; v++) form->shared[v] = form->least[v] = 0;
   for (int k = 0; k < form->blocks; k++) {
     const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k], places = block_start[k + 1] - block_start[k], slices = block_slice[k + 1] - block_slice[k];
 
@@ -183,14 +206,15 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
       const KSPTCVectors of_solver = {v, form->vectors.ghosts};
 
-      form->shared[v] = PetscMax(form->shared[v], KSPTCBytesOfBlock(places, rows, ghosts, slices, of_solver));
-      form->least[v]  = PetscMax(form->least[v], KSPTCBytesOfVectors(rows, ghosts, slices, of_solver));
+      form->shared[v] = PetscMax(form->shared[v], KSPTCBytesOfBlock(places, rows, ghosts, slices, of_solver) - places * saved + dict);
+      form->least[v]  = PetscMax(form->least[v], KSPTCBytesOfVectors(rows, ghosts, slices, of_solver) + dict);
     }
   }
   const KSPTCVectors held = KSPTCVectorsHeld(form);
 
   for (int k = 0; k < form->blocks; k++) {
-    const size_t bytes = KSPTCBytesOfBlock(block_start[k + 1] - block_start[k], block_row[k + 1] - block_row[k], block_ghost[k + 1] - block_ghost[k], block_slice[k + 1] - block_slice[k], held);
+    const int32_t places = block_start[k + 1] - block_start[k];
+    const size_t  bytes  = KSPTCBytesOfBlock(places, block_row[k + 1] - block_row[k], block_ghost[k + 1] - block_ghost[k], block_slice[k + 1] - block_slice[k], held) - places * saved + dict;
 
     if (bytes > chip->shared) form->streamed += bytes - chip->shared;
   }
@@ -243,6 +267,47 @@ PETSCTC_HOST_DEVICE int32_t KSPTCPencilRow(const KSPTCPencils &cut, int32_t row)
 PETSCTC_HOST_DEVICE int32_t KSPTCMatrixRow(const int32_t order[], int32_t row)
 {
   return order ? order[row] : row;
+}
+
+/* The bits of a value, of which a dictionary is in the order */
+PETSCTC_HOST_DEVICE uint64_t KSPTCBitsOf(PetscScalar value)
+{
+  uint64_t bits = 0;
+
+  memcpy(&bits, &value, sizeof(value));
+  return bits;
+}
+
+/* No value of a dictionary: its places behind the last */
+#define KSPTC_NO_VALUE (~(uint64_t)0)
+
+/* The number of a value that is in it */
+PETSCTC_HOST_DEVICE uint8_t KSPTCCodeOf(const uint64_t dict[], PetscScalar value)
+{
+  const uint64_t bits = KSPTCBitsOf(value);
+  int            low = 1, high = KSPTC_DICT;
+
+  if (!bits) return 0;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+
+    if (dict[middle] < bits) low = middle + 1;
+    else high = middle;
+  }
+  return (uint8_t)low;
+}
+
+/* dict[], and its bits, from so many distinct bit patterns in any order, none of them zero's. can: there is room for them */
+static inline void KSPTCDictFrom(std::vector<uint64_t> values, uint64_t bits[], PetscScalar dict[], PetscBool *can)
+{
+  *can = (PetscBool)(values.size() < KSPTC_DICT);
+  if (!*can) return;
+  std::sort(values.begin(), values.end());
+  for (size_t k = 0; k < KSPTC_DICT; k++) {
+    bits[k] = k == 0 ? 0 : (k <= values.size() ? values[k - 1] : KSPTC_NO_VALUE);
+    dict[k] = 0.0;
+    if (k <= values.size()) memcpy(&dict[k], &bits[k], sizeof(PetscScalar));
+  }
 }
 
 static inline int32_t KSPTCRowsOfSlice(const KSPTCForm *form)

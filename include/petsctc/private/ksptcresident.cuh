@@ -6,10 +6,10 @@
             wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
             Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; what the other threads need of them is in KSPTCTold. All blocks leave the
             loop together.
-   Layout   shared memory of a block: values, columns, vectors of the rows and of the ghosts, zeros, ghosts, starts of slices; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
+   Layout   shared memory of a block: values, or their numbers in a dictionary, columns, vectors of the rows and of the ghosts, zeros, dictionary, ghosts, starts of slices; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
             block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each, by rows of the form
    Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory, 10 of
-            which come from L2 for slices that are not held: 2.9 million places, 29 MB, 5.5 us at the 5.3 TB/s of L2
+            which, or 3 with a dictionary, come from L2 for slices that are not held: 2.9 million places, 29 MB, 5.5 us at the 5.3 TB/s of L2
    References
             CUDA C++ Programming Guide, cooperative groups (grids whose blocks all run at once)
 */
@@ -20,12 +20,9 @@
 #include <petsctc/private/sum_barrier.cuh>
 
 constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to keep registers in memory */
-constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
 constexpr int KSPTC_STREAM  = 8; /* slots of a slice in flight that is not in shared memory, twice, unless a kernel has too few registers */
-
-static_assert(KSPTC_WARPS <= KSPTC_LANES, "one warp folds the sums of all");
 
 /* What a kernel is told, but for the matrix */
 template <class Scalars, class Vectors>
@@ -47,12 +44,17 @@ struct KSPTCProblem : KSPTCCall<Scalars, Vectors> {
 };
 
 /* A block's share of the matrix, and room for vectors of its rows and ghosts, in shared memory */
+template <int Threads = KSPTC_THREADS>
 struct KSPTCShare {
+  static constexpr int threads = Threads, warps = Threads / KSPTC_LANES;
+  static_assert(warps <= KSPTC_LANES, "one warp folds the sums of all");
+
   int            first, rows, ghosts; /* first: row of the form */
   int            slices, held;        /* all, and those in shared memory */
   int            places;              /* these have */
-  double        *value, *vector;
-  int32_t       *ghost, *start; /* rows of the form; places within the block */
+  double        *value, *vector, *dict; /* dict: of a form with a dictionary, and then in place of value */
+  uint8_t       *code;                  /* this */
+  int32_t       *ghost, *start;         /* rows of the form; places within the block */
   uint16_t      *column;
   const int32_t *listed; /* ghost[] in device memory, if it is not in shared memory */
 
@@ -64,11 +66,13 @@ struct KSPTCShare {
     rows   = __ldg(A.block_row + b + 1) - first;
     ghosts = __ldg(A.block_ghost + b + 1) - before;
     slices = __ldg(A.block_slice + b + 1) - slice;
-    listed = hold(A.start + slice, KSPTCSharedBytes(&A, vectors) - KSPTCBytesOfVectors(rows, ghosts, slices, vectors)) ? nullptr : A.ghost + before;
+    listed = hold(A.start + slice, KSPTCPlaceBytes(&A), KSPTCSharedBytes(&A, vectors) - KSPTCDictBytes(&A) - KSPTCBytesOfVectors(rows, ghosts, slices, vectors)) ? nullptr : A.ghost + before;
     value  = memory;
-    column = (uint16_t *)(value + places);
+    code   = (uint8_t *)memory;
+    column = A.coded ? (uint16_t *)(code + places) : (uint16_t *)(value + places);
     vector = (double *)(column + places);
-    ghost  = (int32_t *)(vector + vectors.rows * rows + vectors.ghosts * ghosts + KSPTC_ZEROS);
+    dict   = vector + vectors.rows * rows + vectors.ghosts * ghosts + KSPTC_ZEROS;
+    ghost  = (int32_t *)(dict + (A.coded ? KSPTC_DICT : 0));
     start  = ghost + (listed ? 0 : ghosts);
   }
   __device__ __forceinline__ int32_t ghostAt(int g) const { return listed ? __ldg(listed + g) : ghost[g]; }
@@ -77,13 +81,13 @@ struct KSPTCShare {
   __device__ __forceinline__ void forRows(At at) const
   {
 #pragma unroll 1
-    for (int k = threadIdx.x; k < rows; k += KSPTC_THREADS) at(k);
+    for (int k = threadIdx.x; k < rows; k += threads) at(k);
   }
   template <class At>
   __device__ __forceinline__ void forGhosts(At at) const
   {
 #pragma unroll 1
-    for (int g = threadIdx.x; g < ghosts; g += KSPTC_THREADS) at(g);
+    for (int g = threadIdx.x; g < ghosts; g += threads) at(g);
   }
   /* The same with at(number, row of the matrix) */
   template <class At>
@@ -98,11 +102,11 @@ struct KSPTCShare {
   }
 
 private:
-  /* Which of the slices whose first places are starts[] so many bytes hold, with ghost[] if that fits at all: does it? */
-  __device__ __forceinline__ bool hold(const int32_t *starts, size_t bytes)
+  /* Which of the slices whose first places are starts[], of so many bytes a place, so many bytes hold, with ghost[] if that fits at all: does it? */
+  __device__ __forceinline__ bool hold(const int32_t *starts, size_t place_bytes, size_t bytes)
   {
     const bool   list = bytes >= ghosts * sizeof(int32_t);
-    const size_t room = (bytes - (list ? ghosts * sizeof(int32_t) : 0)) / KSPTC_PLACE_BYTES;
+    const size_t room = (bytes - (list ? ghosts * sizeof(int32_t) : 0)) / place_bytes;
     const int    zero = __ldg(starts);
     int          high = slices;
 
@@ -119,35 +123,41 @@ private:
 };
 
 /* to[] <- from[], N times 16 bytes of a thread in flight. Both begin and end on 16 bytes: places come in warps, and before the vectors */
-template <class T>
+template <int threads, class T>
 __device__ __forceinline__ void KSPTCCopyPlaces(T *to, const T *from, int places)
 {
   constexpr int N    = 4;
   const int     quad = places / (int)(sizeof(int4) / sizeof(T));
 
-  for (int k = threadIdx.x; k < quad; k += N * KSPTC_THREADS) {
+  for (int k = threadIdx.x; k < quad; k += N * threads) {
     int4 part[N];
 
 #pragma unroll
     for (int n = 0; n < N; n++) {
-      if (k + n * KSPTC_THREADS < quad) part[n] = __ldg((const int4 *)from + k + n * KSPTC_THREADS);
+      if (k + n * threads < quad) part[n] = __ldg((const int4 *)from + k + n * threads);
     }
 #pragma unroll
     for (int n = 0; n < N; n++) {
-      if (k + n * KSPTC_THREADS < quad) ((int4 *)to)[k + n * KSPTC_THREADS] = part[n];
+      if (k + n * threads < quad) ((int4 *)to)[k + n * threads] = part[n];
     }
   }
 }
 
 /* Behind it, a thread has the ghosts that it takes in forGhosts() */
-__device__ __forceinline__ void KSPTCLoadMatrix(const KSPTCForm &A, const KSPTCShare &own)
+template <int threads>
+__device__ __forceinline__ void KSPTCLoadMatrix(const KSPTCForm &A, const KSPTCShare<threads> &own)
 {
   const int first_slice = __ldg(A.block_slice + blockIdx.x), first_place = __ldg(A.start + first_slice);
 
-  for (int s = threadIdx.x; s <= own.slices; s += KSPTC_THREADS) own.start[s] = __ldg(A.start + first_slice + s) - first_place;
-  for (int g = threadIdx.x; !own.listed && g < own.ghosts; g += KSPTC_THREADS) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
-  KSPTCCopyPlaces(own.value, A.value + first_place, own.places);
-  KSPTCCopyPlaces(own.column, A.column + first_place, own.places);
+  for (int s = threadIdx.x; s <= own.slices; s += threads) own.start[s] = __ldg(A.start + first_slice + s) - first_place;
+  for (int g = threadIdx.x; !own.listed && g < own.ghosts; g += threads) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
+  if (A.coded) {
+    for (int k = threadIdx.x; k < KSPTC_DICT; k += threads) own.dict[k] = __ldg(A.dict + k);
+    KSPTCCopyPlaces<threads>(own.code, A.code + first_place, own.places);
+  } else {
+    KSPTCCopyPlaces<threads>(own.value, A.value + first_place, own.places);
+  }
+  KSPTCCopyPlaces<threads>(own.column, A.column + first_place, own.places);
 }
 
 /* y + c z */
@@ -164,8 +174,8 @@ __device__ __forceinline__ double KSPTCAddSlot(double sum, double value, double 
 }
 
 /* The sums of a slice's lanes are there: finish(row, sum) in the thread that has the row's */
-template <class Finish>
-__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int s, int lanes, double sum, Finish finish)
+template <int threads, class Finish>
+__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare<threads> &own, int s, int lanes, double sum, Finish finish)
 {
   const int lane = threadIdx.x % KSPTC_LANES, row = (KSPTC_LANES * s + lane) >> (__ffs(lanes) - 1); /* division by lanes */
 
@@ -173,70 +183,99 @@ __device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int s, i
   if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum);
 }
 
-/* N slots of a lane, from a slice that is not in shared memory. Of places from `end` on: nothing */
-template <int N>
-struct KSPTCSlots {
-  double value[N];
-  int    column[N];
+/* A block's slices in device memory, by its first place */
+struct KSPTCStream {
+  const double   *value;
+  const uint8_t  *code;
+  const uint16_t *column;
 
-  __device__ __forceinline__ void load(const double *values, const uint16_t *columns, int place, int end, int zero)
+  __device__ __forceinline__ KSPTCStream(const KSPTCForm &A)
   {
-#pragma unroll
-    for (int k = 0; k < N; k++) {
-      const bool is = place + KSPTC_LANES * k < end;
+    const int first = __ldg(A.start + __ldg(A.block_slice + blockIdx.x));
 
-      column[k] = is ? __ldg(columns + place + KSPTC_LANES * k) : zero;
-      value[k]  = is ? __ldg(values + place + KSPTC_LANES * k) : 0.0;
-    }
+    value  = A.value + first;
+    code   = A.code + first;
+    column = A.column + first;
   }
 };
 
+/* N slots of a lane, from a slice that is not in shared memory. Of places from `end` on: nothing */
+template <int N, bool coded>
+struct KSPTCSlots {
+  double number[N];
+  int    place[N];
+
+  __device__ __forceinline__ void load(const KSPTCStream &from, int at, int end, int zero)
+  {
+#pragma unroll
+    for (int k = 0; k < N; k++) {
+      const bool is = at + KSPTC_LANES * k < end;
+
+      place[k]  = is ? __ldg(from.column + at + KSPTC_LANES * k) : zero;
+      number[k] = is ? __ldg(from.value + at + KSPTC_LANES * k) : 0.0;
+    }
+  }
+  __device__ __forceinline__ int    column(int k) const { return place[k]; }
+  __device__ __forceinline__ double value(int k, const double *) const { return number[k]; }
+};
+
+template <int N>
+struct KSPTCSlots<N, true> {
+  int both[N]; /* column, and in the upper half the number of the value */
+
+  __device__ __forceinline__ void load(const KSPTCStream &from, int at, int end, int zero)
+  {
+#pragma unroll
+    for (int k = 0; k < N; k++) both[k] = at + KSPTC_LANES * k < end ? __ldg(from.column + at + KSPTC_LANES * k) | __ldg(from.code + at + KSPTC_LANES * k) << 16 : zero;
+  }
+  __device__ __forceinline__ int    column(int k) const { return both[k] & 0xffff; }
+  __device__ __forceinline__ double value(int k, const double *dict) const { return dict[both[k] >> 16]; }
+};
+
 /* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: `batch` slots of the next slice, or of this one, are under way while those before them are added */
-template <bool magnitudes, int batch, class Finish>
-__device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
+template <bool magnitudes, bool coded, int batch, int threads, class Finish>
+__device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
 {
-  constexpr int         step = KSPTC_LANES * batch;
-  const int             warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
-  const int             first_place = __ldg(A.start + __ldg(A.block_slice + blockIdx.x));
-  const double *const   values      = A.value + first_place + lane;
-  const uint16_t *const columns     = A.column + first_place + lane;
-  int                   s           = own.held + (unsigned)(warp - own.held) % KSPTC_WARPS; /* the warp's first one, as if all were held */
+  constexpr int step = KSPTC_LANES * batch;
+  const int     warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
+  int           s = own.held + (unsigned)(warp - own.held) % own.warps; /* the warp's first one, as if all were held */
 
   if (s >= own.slices) return;
-  KSPTCSlots<batch> next;
-  int               place = own.start[s], end = own.start[s + 1];
-  double            sum = 0.0;
+  const KSPTCStream        from(A);
+  KSPTCSlots<batch, coded> next;
+  int                      place = own.start[s], end = own.start[s + 1];
+  double                   sum = 0.0;
 
-  next.load(values, columns, place, end, zero);
+  next.load(from, place + lane, end, zero);
 #pragma unroll 1
   while (s < own.slices) {
-    const KSPTCSlots<batch> now  = next;
-    const int               of   = s;
-    const bool              over = place + step >= end;
+    const KSPTCSlots<batch, coded> now  = next;
+    const int                      of   = s;
+    const bool                     over = place + step >= end;
 
     place += step;
     if (over) {
-      s += KSPTC_WARPS;
+      s += own.warps;
       place = s < own.slices ? own.start[s] : 0;
       end   = s < own.slices ? own.start[s + 1] : 0;
     }
-    next.load(values, columns, place, end, zero);
+    next.load(from, place + lane, end, zero);
 #pragma unroll
-    for (int k = 0; k < batch; k++) sum = KSPTCAddSlot<magnitudes>(sum, now.value[k], u[now.column[k]]);
+    for (int k = 0; k < batch; k++) sum = KSPTCAddSlot<magnitudes>(sum, now.value(k, own.dict), u[now.column(k)]);
     if (!over) continue;
     KSPTCFinishSlice(own, of, A.lanes, sum, finish);
     sum = 0.0;
   }
 }
 
-/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. batch: slots of slices in device memory in flight, twice */
-template <bool magnitudes = false, int batch = KSPTC_STREAM, class Finish>
-__device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
+/* The others */
+template <bool magnitudes, bool coded, int threads, class Finish>
+__device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
 {
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
 
 #pragma unroll 1
-  for (int s = warp; s < own.held; s += KSPTC_WARPS) {
+  for (int s = warp; s < own.held; s += own.warps) {
     const int end = own.start[s + 1];
     double    sum = 0.0;
 
@@ -250,18 +289,32 @@ __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &
         const bool is = place + KSPTC_LANES * k < end;
 
         column[k] = is ? own.column[place + KSPTC_LANES * k] : zero;
-        value[k]  = is ? own.value[place + KSPTC_LANES * k] : 0.0;
+        if constexpr (coded) value[k] = own.dict[is ? own.code[place + KSPTC_LANES * k] : 0];
+        else value[k] = is ? own.value[place + KSPTC_LANES * k] : 0.0;
       }
 #pragma unroll
       for (int k = 0; k < KSPTC_BATCH; k++) sum = KSPTCAddSlot<magnitudes>(sum, value[k], u[column[k]]);
     }
     KSPTCFinishSlice(own, s, A.lanes, sum, finish);
   }
-  if (own.held < own.slices) KSPTCMultStreamed<magnitudes, batch>(A, own, u, finish);
+}
+
+/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. batch: slots of slices in device memory in flight, twice */
+template <bool magnitudes = false, int batch = KSPTC_STREAM, int threads, class Finish>
+__device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
+{
+  if (A.coded) {
+    KSPTCMultHeld<magnitudes, true>(A, own, u, finish);
+    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, true, batch>(A, own, u, finish);
+  } else {
+    KSPTCMultHeld<magnitudes, false>(A, own, u, finish);
+    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, false, batch>(A, own, u, finish);
+  }
 }
 
 /* to[g] <- what has been published of the block's ghost g for this tag, by `threads` threads of whole warps, of which this is one; to[] is there after the barrier. False: given up */
-__device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published, const KSPTCShare &own, double *to, uint64_t tag, int thread, int threads, const PetscTCPatience &patience, PetscInt it)
+template <int of_block>
+__device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published, const KSPTCShare<of_block> &own, double *to, uint64_t tag, int thread, int threads, const PetscTCPatience &patience, PetscInt it)
 {
   const int lane = threadIdx.x % KSPTC_LANES;
 
@@ -297,6 +350,50 @@ struct KSPTCTold {
   }
 };
 
+/* The scalars of a solve, which warp 0 changes: in its registers, .. */
+template <class Scalars>
+class KSPTCKept {
+public:
+  __device__ __forceinline__ explicit KSPTCKept(const Scalars *from) : s_(*from) { }
+  template <class Change>
+  __device__ __forceinline__ void change(Change change)
+  {
+    change(s_);
+  }
+  __device__ __forceinline__ Scalars get() const { return s_; }
+
+private:
+  Scalars s_;
+};
+
+/* .. or in shared memory, where threads need their registers for vectors. By all threads; get() behind a barrier of the block */
+template <class Scalars>
+class KSPTCKeptInShared {
+public:
+  __device__ __forceinline__ explicit KSPTCKeptInShared(const Scalars *from)
+  {
+    __shared__ Scalars room;
+
+    s_ = &room;
+    if (threadIdx.x == 0) room = *from;
+    __syncthreads();
+  }
+  template <class Change>
+  __device__ __forceinline__ void change(Change change)
+  {
+    Scalars now = *s_;
+
+    change(now);
+    __syncwarp();
+    if (threadIdx.x % KSPTC_LANES == 0) *s_ = now;
+    __syncwarp();
+  }
+  __device__ __forceinline__ Scalars get() const { return *s_; }
+
+private:
+  Scalars *s_;
+};
+
 /* The record of iteration `it`, by warp 0 */
 template <class Problem, class Scalars>
 __device__ __forceinline__ void KSPTCRecord(const Problem &P, PetscInt it, const Scalars &s)
@@ -330,9 +427,9 @@ typedef struct {
   size_t   shared;
 } KSPTCGrid;
 
-static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors)
+static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors, unsigned threads)
 {
-  return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCSharedBytes(form, vectors)};
+  return {(unsigned)form->blocks, threads, KSPTCSharedBytes(form, vectors)};
 }
 
 /* Asks for all the shared memory that a block can have: others may use the kernel with another grid. can: so many blocks run at once with so many bytes */
@@ -340,7 +437,8 @@ PETSC_INTERN PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGr
 /* numbers: published by all rows; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
 PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* The same for a form, in blocks of so many vectors */
-PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can,
+                                                unsigned threads = KSPTC_THREADS);
 /* refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream);
 
@@ -364,9 +462,9 @@ static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, con
 
 template <class Scalars, class Vectors, class Steps>
 static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, KSPTCVectors of_block, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
-                                              cudaStream_t stream)
+                                              cudaStream_t stream, unsigned threads = KSPTC_THREADS)
 {
-  const KSPTCGrid                grid    = KSPTCGridOf(form, of_block);
+  const KSPTCGrid                grid    = KSPTCGridOf(form, of_block, threads);
   KSPTCProblem<Scalars, Vectors> problem = {};
 
   PetscFunctionBegin;

@@ -120,11 +120,11 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscCheck(m == state->form.m && nnz == state->form.nnz, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The matrix has another pattern in the same state of its pattern");
 #if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
-    PetscCall(KSPTCFormFill_CUDA(i, a, &state->form, tc->stream));
+    PetscCall(KSPTCFormFill_CUDA(i, a, &state->form, &state->fits, tc->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(KSPTCFormFill_Host(i, a, &state->form, tc->stream));
+  PetscCall(KSPTCFormFill_Host(i, a, &state->form, &state->fits, tc->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,7 +174,8 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
   if (alike) {
     state->address = NULL; /* should anything fail */
     PetscCall(MatAIJTCWithCSR(A, KSPTCFillForm, tc));
-  } else {
+  }
+  if (!alike || !state->fits) { /* not: too many values for the dictionary */
     PetscCall(KSPTCResidentRelease(tc));
     state->backend = tc->backend;
     state->made_by = state->choice;

@@ -218,6 +218,82 @@ __global__ void __launch_bounds__(THREADS) FillKernel(const __grid_constant__ KS
   ForPlaces(form, i, [&](int32_t, int32_t place, PetscInt entry) { form.value[place] = entry < 0 ? 0.0 : __ldg(a + entry); });
 }
 
+/* dict: the bits of the dictionary */
+__global__ void __launch_bounds__(THREADS) CodesKernel(const __grid_constant__ KSPTCForm form, const uint64_t *__restrict__ dict, const PetscInt *__restrict__ i, const PetscScalar *__restrict__ a)
+{
+  ForPlaces(form, i, [&](int32_t, int32_t place, PetscInt entry) { form.code[place] = entry < 0 ? 0 : KSPTCCodeOf(dict, __ldg(a + entry)); });
+}
+
+/* A hash table of bit patterns, and whether there are more than a dictionary has room for */
+constexpr int PATTERNS = 4 * KSPTC_DICT;
+
+struct PatternTable {
+  unsigned long long pattern[PATTERNS]; /* KSPTC_NO_VALUE: nothing */
+  int                count, many;
+};
+
+/* Puts a pattern in, unless it is there. False: there are too many */
+__device__ __forceinline__ bool InsertPattern(PatternTable *table, unsigned long long bits)
+{
+  unsigned at = (unsigned)((bits * 0x9e3779b97f4a7c15ull) >> 40);
+
+  for (int probe = 0; probe < PATTERNS; probe++, at++) {
+    unsigned long long *const place = table->pattern + at % PATTERNS;
+    unsigned long long        found = *(volatile unsigned long long *)place;
+
+    if (found == KSPTC_NO_VALUE) {
+      found = atomicCAS(place, (unsigned long long)KSPTC_NO_VALUE, bits);
+      if (found == KSPTC_NO_VALUE) return atomicAdd(&table->count, 1) + 1 < KSPTC_DICT;
+    }
+    if (found == bits) return true;
+  }
+  return false;
+}
+
+/* All values but zeros, until there are too many */
+__global__ void __launch_bounds__(THREADS) CollectKernel(PetscCount nnz, const PetscScalar *__restrict__ a, PatternTable *table)
+{
+  unsigned long long last = 0;
+
+  for (PetscCount k = (PetscCount)blockIdx.x * THREADS + threadIdx.x; k < nnz; k += (PetscCount)gridDim.x * THREADS) {
+    const unsigned long long bits = KSPTCBitsOf(__ldg(a + k));
+
+    if (!bits || bits == last) continue;
+    last = bits;
+    if (*(volatile int *)&table->many) return;
+    if (bits == KSPTC_NO_VALUE || !InsertPattern(table, bits)) {
+      *(volatile int *)&table->many = 1;
+      return;
+    }
+  }
+}
+
+/* can: there are few enough values. bits, dict: in host memory. Waits */
+PetscErrorCode CollectValues(PetscCount nnz, const PetscScalar a[], uint64_t bits[], PetscScalar dict[], PetscBool *can, PetscBool *room, cudaStream_t stream)
+{
+  const unsigned        blocks = (unsigned)PetscMin((nnz - 1) / THREADS + 1, (PetscCount)8 * KSPTC_BLOCKS);
+  Scratch<PatternTable> table;
+  PatternTable          found;
+  std::vector<uint64_t> values;
+
+  PetscFunctionBegin;
+  *can = PETSC_FALSE;
+  PetscCall(table.allocate(1, stream, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cudaMemsetAsync((PatternTable *)table, 0xff, sizeof(found.pattern), stream));
+  PetscCallCUDA(cudaMemsetAsync(&((PatternTable *)table)->count, 0, sizeof(found) - offsetof(PatternTable, count), stream));
+  CollectKernel<<<blocks, THREADS, 0, stream>>>(nnz, a, table);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cudaMemcpyAsync(&found, (PatternTable *)table, sizeof(found), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
+  if (found.many) PetscFunctionReturn(PETSC_SUCCESS);
+  for (unsigned long long pattern : found.pattern) {
+    if (pattern != KSPTC_NO_VALUE) values.push_back(pattern);
+  }
+  KSPTCDictFrom(values, bits, dict, can);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* to[k] <- the sum of from[0] .. from[k - 1] */
 template <class From, class To>
 PetscErrorCode Scan(From from, To *to, PetscCount length, PetscBool *room, cudaStream_t stream)
@@ -328,7 +404,58 @@ PetscErrorCode PickBlocks(const GhostTable *table, int32_t block_start[], int32_
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ghost[], column[] and value[] */
+/* can: not where a dictionary has no room for the values, nor device memory for their table */
+PetscErrorCode Fill(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscBool *room, cudaStream_t stream)
+{
+  const unsigned    grid = (unsigned)((form->slices - 1) / WARPS + 1);
+  uint64_t          bits[KSPTC_DICT];
+  PetscScalar       dict[KSPTC_DICT];
+  Scratch<uint64_t> of_dict;
+
+  PetscFunctionBegin;
+  *can = PETSC_TRUE;
+  if (!form->coded) {
+    FillKernel<<<grid, THREADS, 0, stream>>>(*form, i, a);
+    PetscCallCUDA(cudaGetLastError());
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(CollectValues(form->nnz, a, bits, dict, can, room, stream));
+  PetscCall(of_dict.allocate(KSPTC_DICT, stream, room));
+  if (!*room) *can = PETSC_FALSE;
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cudaMemcpyAsync((uint64_t *)of_dict, bits, sizeof(bits), cudaMemcpyHostToDevice, stream));
+  PetscCallCUDA(cudaMemcpyAsync(form->dict, dict, sizeof(dict), cudaMemcpyHostToDevice, stream));
+  CodesKernel<<<grid, THREADS, 0, stream>>>(*form, of_dict, i, a);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cudaStreamSynchronize(stream)); /* bits[] and dict[] have been read */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where the blocks of a form begin, in host memory */
+struct Blocks {
+  int32_t row[KSPTC_BLOCKS + 1], slice[KSPTC_BLOCKS + 1], start[KSPTC_BLOCKS + 1], ghost[KSPTC_BLOCKS + 1];
+
+  void measure(const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits) const { KSPTCFormMeasure(row, slice, start, ghost, chip, form, fits); }
+};
+
+/* Values from a dictionary, where blocks have no room for all of them and that helps */
+PetscErrorCode TryDictionary(const PetscScalar a[], const Blocks *blocks, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscBool *room, cudaStream_t stream)
+{
+  uint64_t    bits[KSPTC_DICT];
+  PetscScalar dict[KSPTC_DICT];
+
+  PetscFunctionBegin;
+  if (!*fits || !form->streamed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(CollectValues(form->nnz, a, bits, dict, &form->coded, room, stream));
+  if (!form->coded) PetscFunctionReturn(PETSC_SUCCESS);
+  blocks->measure(chip, form, fits);
+  if (*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  form->coded = PETSC_FALSE;
+  blocks->measure(chip, form, fits);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ghost[], column[] and value[], or code[] and dict[] */
 PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const GhostTable *table, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
   const PetscCount words = (PetscCount)table->words * form->blocks;
@@ -336,20 +463,22 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
   PetscFunctionBegin;
   PetscCall(Allocate(form->ghosts, &form->ghost, room));
   PetscCall(Allocate(form->places, &form->column, room));
-  PetscCall(Allocate(form->places, &form->value, room));
+  PetscCall(Allocate(form->coded ? 0 : form->places, &form->value, room));
+  PetscCall(Allocate(form->coded ? form->places : 0, &form->code, room));
+  PetscCall(Allocate(form->coded ? KSPTC_DICT : 0, &form->dict, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   if (form->ghosts) GhostsKernel<<<(unsigned)((words - 1) / THREADS + 1), THREADS, 0, stream>>>(*form, *table);
   PetscCallCUDA(cudaGetLastError());
   ColumnsKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, *table, i, j);
   PetscCallCUDA(cudaGetLastError());
-  PetscCall(KSPTCFormFill_CUDA(i, a, form, stream));
+  PetscCall(Fill(i, a, form, room, room, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* fits: also false where device memory has no room */
 PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
 {
-  int32_t           block_row[KSPTC_BLOCKS + 1], block_slice[KSPTC_BLOCKS + 1], block_start[KSPTC_BLOCKS + 1], block_ghost[KSPTC_BLOCKS + 1];
+  Blocks            blocks;
   PetscBool         room = PETSC_TRUE;
   Scratch<uint32_t> bits;
   Scratch<int32_t>  before, number;
@@ -358,7 +487,7 @@ PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar 
 
   PetscFunctionBegin;
   PetscCall(TakeOrder(i, order, number, first, form, &room, stream));
-  if (room) PetscCall(DealRows(form->order ? (const PetscInt *)first : i, block_row, block_slice, form, &room, stream));
+  if (room) PetscCall(DealRows(form->order ? (const PetscInt *)first : i, blocks.row, blocks.slice, form, &room, stream));
   if (room) PetscCall(CountPlaces(i, form, &room, stream));
   table.words = (form->m - 1) / 32 + 1;
   PetscCall(bits.allocate((size_t)table.words * form->blocks + 1, stream, &room));
@@ -368,9 +497,10 @@ PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar 
   table.before = before;
   table.number = number;
   PetscCall(MarkGhosts(i, j, form, &table, before, &room, stream));
-  if (room) PetscCall(PickBlocks(&table, block_start, block_ghost, form, &room, stream));
+  if (room) PetscCall(PickBlocks(&table, blocks.start, blocks.ghost, form, &room, stream));
   if (!room) PetscFunctionReturn(PETSC_SUCCESS);
-  KSPTCFormMeasure(block_row, block_slice, block_start, block_ghost, chip, form, fits);
+  blocks.measure(chip, form, fits);
+  PetscCall(TryDictionary(a, &blocks, chip, form, fits, &room, stream));
   if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Write(i, j, a, &table, form, &room, stream));
   *fits = room;
@@ -378,17 +508,19 @@ PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar 
 }
 } // namespace
 
-PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscTCStream stream)
+PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream)
 {
+  PetscBool room = PETSC_TRUE;
+
   PetscFunctionBegin;
-  FillKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, i, a);
-  PetscCallCUDA(cudaGetLastError());
+  PetscCall(Fill(i, a, form, can, &room, stream));
+  PetscCheck(room, PETSC_COMM_SELF, PETSC_ERR_MEM, "No room for a table of values in device memory: use a smaller matrix or more devices");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
 {
-  void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->column, form->value};
+  void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->column, form->value, form->code, form->dict};
 
   PetscFunctionBegin;
   *form = {};

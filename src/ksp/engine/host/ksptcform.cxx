@@ -32,6 +32,8 @@ PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form)
   PetscCall(PetscFree(form->ghost));
   PetscCall(PetscFree(form->column));
   PetscCall(PetscFree(form->value));
+  PetscCall(PetscFree(form->code));
+  PetscCall(PetscFree(form->dict));
   *form = {};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -145,11 +147,57 @@ static void NumberColumns(const PetscInt i[], const PetscInt j[], const std::vec
   });
 }
 
-PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PETSC_UNUSED PetscTCStream stream)
+/* can: there are few enough of them */
+static void CollectValues(PetscCount nnz, const PetscScalar a[], uint64_t bits[], PetscScalar dict[], PetscBool *can)
 {
+  std::vector<uint64_t> values;
+  uint64_t              last = 0;
+
+  *can = PETSC_TRUE;
+  for (PetscCount k = 0; k < nnz; k++) {
+    const uint64_t value = KSPTCBitsOf(a[k]);
+
+    if (!value || value == last) continue;
+    last = value;
+    if (std::find(values.begin(), values.end(), value) != values.end()) continue;
+    values.push_back(value);
+    *can = (PetscBool)(value != KSPTC_NO_VALUE && values.size() < KSPTC_DICT);
+    if (!*can) return;
+  }
+  KSPTCDictFrom(values, bits, dict, can);
+}
+
+PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PETSC_UNUSED PetscTCStream stream)
+{
+  uint64_t    bits[KSPTC_DICT];
+  PetscScalar dict[KSPTC_DICT];
+
   PetscFunctionBegin;
-  ForAllPlaces(form, i, [&](int, int32_t place, PetscInt entry) { form->value[place] = entry < 0 ? (PetscScalar)0.0 : a[entry]; });
+  *can = PETSC_TRUE;
+  if (!form->coded) {
+    ForAllPlaces(form, i, [&](int, int32_t place, PetscInt entry) { form->value[place] = entry < 0 ? (PetscScalar)0.0 : a[entry]; });
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  CollectValues(form->nnz, a, bits, dict, can);
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  std::copy(dict, dict + KSPTC_DICT, form->dict);
+  ForAllPlaces(form, i, [&](int, int32_t place, PetscInt entry) { form->code[place] = entry < 0 ? 0 : KSPTCCodeOf(bits, a[entry]); });
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Values from a dictionary, where blocks have no room for all of them and that helps */
+static void TryDictionary(const PetscScalar a[], const int32_t block_start[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
+{
+  uint64_t    bits[KSPTC_DICT];
+  PetscScalar dict[KSPTC_DICT];
+
+  if (!*fits || !form->streamed) return;
+  CollectValues(form->nnz, a, bits, dict, &form->coded);
+  if (!form->coded) return;
+  KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
+  if (*fits) return;
+  form->coded = PETSC_FALSE;
+  KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
 }
 
 /* order[], and number[] of each row of the matrix in the form */
@@ -187,10 +235,16 @@ static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const Petsc
   PetscCall(FindGhosts(i, j, number, form));
   KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
   if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  TryDictionary(a, block_start, chip, form, fits);
   PetscCall(PetscMalloc1(form->places, &form->column));
-  PetscCall(PetscMalloc1(form->places, &form->value));
+  if (form->coded) {
+    PetscCall(PetscMalloc1(form->places, &form->code));
+    PetscCall(PetscMalloc1(KSPTC_DICT, &form->dict));
+  } else {
+    PetscCall(PetscMalloc1(form->places, &form->value));
+  }
   NumberColumns(i, j, number, form);
-  PetscCall(KSPTCFormFill_Host(i, a, form, NULL));
+  PetscCall(KSPTCFormFill_Host(i, a, form, fits, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -220,7 +274,7 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t first, i
   for (int32_t place = A->start[slice]; place < A->start[slice + 1]; place++) {
     const int32_t column = A->column[place];
 
-    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->value[place], x[KSPTCMatrixRow(A->order, column < own ? A->block_row[k] + column : ghost[column - own])]);
+    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->coded ? A->dict[A->code[place]] : A->value[place], x[KSPTCMatrixRow(A->order, column < own ? A->block_row[k] + column : ghost[column - own])]);
   }
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];

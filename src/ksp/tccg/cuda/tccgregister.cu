@@ -1,10 +1,10 @@
 /*
    Method
-     tccgresident.cuh without a preconditioner, for blocks of so many rows that not all vectors of theirs fit into shared memory: x and r, of which each thread needs its own elements alone, are in registers. Sums have the
-     bits that they have there.
+     tccgresident.cuh without a preconditioner, for blocks of so many rows that not all vectors of theirs fit into shared memory: x and r, of which each thread needs its own elements alone, are in registers: 256 threads
+     of 255, since 512 of 128 spill them.
 
    Layout
-     Vectors of a block in shared memory: of its rows w, p, and behind p that of the ghosts; z of the ghosts. A thread has the elements of rows thread + 512 j in x[j] and r[j], j < TCCG_REGISTER_ROWS
+     Vectors of a block in shared memory: of its rows w, p, and behind p that of the ghosts; z of the ghosts. A thread has the elements of rows thread + 256 j in x[j] and r[j], j < TCCG_REGISTER_ROWS
 
    Memory traffic
      Of a call and of the vectors as there. What the chip has no room for of the matrix is read in every iteration: 7-point 101^3, 72 MB of 10 bytes a place, 17 us at 4.3 TB/s
@@ -20,9 +20,11 @@ using namespace tccgresident;
 namespace
 {
 constexpr int ROWS  = TCCG_REGISTER_ROWS;
-constexpr int BATCH = 4; /* slots of slices in device memory in flight: more would have to be kept in memory, too */
+constexpr int BATCH = 8;  /* slots of slices in device memory in flight */
 
-struct RegisterShare : KSPTCShare {
+struct RegisterShare : KSPTCShare<TCCG_REGISTER_THREADS> {
+  using Kept = KSPTCKept<TCCGScalars>;
+
   double *w, *p, *y;
   double  x[ROWS], r[ROWS];
 
@@ -38,7 +40,7 @@ struct RegisterShare : KSPTCShare {
   {
 #pragma unroll
     for (int j = 0; j < ROWS; j++) {
-      const int k = (int)threadIdx.x + j * KSPTC_THREADS;
+      const int k = (int)threadIdx.x + j * threads;
 
       if (k < rows) at(j, k);
     }
@@ -106,7 +108,7 @@ __device__ __forceinline__ void Update(const Problem &P, RegisterShare &own, dou
 }
 
 template <bool tensor>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) RegisterKernel(const __grid_constant__ Problem P)
+__global__ void __launch_bounds__(TCCG_REGISTER_THREADS, 1) RegisterKernel(const __grid_constant__ Problem P)
 {
   extern __shared__ __align__(16) double memory[];
   RegisterShare                          own(P.A, memory);

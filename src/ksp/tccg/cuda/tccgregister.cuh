@@ -5,7 +5,8 @@
 
 #include <petsctc/private/tccgresident.h>
 
-constexpr int TCCG_REGISTER_ROWS = 17; /* of a thread; 18 and more are spilled */
+constexpr int TCCG_REGISTER_THREADS = 256;
+constexpr int TCCG_REGISTER_ROWS    = 34; /* of a thread */
 
 /* The one that folds with shuffles, and the one with the Tensor Core */
 extern const void *const TCCGRegisterKernels[2];

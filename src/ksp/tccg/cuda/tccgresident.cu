@@ -39,9 +39,9 @@ PetscErrorCode TCCGRegisterCreate_CUDA(const KSPTCForm *form, KSPTCResidentWork 
 {
   PetscFunctionBegin;
   *work = {};
-  *can  = (PetscBool)(form->most_rows <= TCCG_REGISTER_ROWS * KSPTC_THREADS);
+  *can  = (PetscBool)(form->most_rows <= TCCG_REGISTER_ROWS * TCCG_REGISTER_THREADS);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCFormWorkCreate(TCCGRegisterKernels, 2, form, TCCGTightVectorsOfBlock(), form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(TCCGRegisterKernels, 2, form, TCCGTightVectorsOfBlock(), form->m, sizeof(TCCGScalars), Barrier::records, work, can, TCCG_REGISTER_THREADS));
   work->tight = *can;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -52,7 +52,7 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
 
   PetscFunctionBegin;
   if (work->tight) {
-    PetscCall(KSPTCResidentRun(TCCGRegisterKernels[steps->tensor ? 1 : 0], form, TCCGTightVectorsOfBlock(), chunk, v, steps, work, refused, stream));
+    PetscCall(KSPTCResidentRun(TCCGRegisterKernels[steps->tensor ? 1 : 0], form, TCCGTightVectorsOfBlock(), chunk, v, steps, work, refused, stream, TCCG_REGISTER_THREADS));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[steps->tensor ? 1 : 0], form, TCCGVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
