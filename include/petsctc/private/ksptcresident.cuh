@@ -22,6 +22,7 @@
 constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to keep registers in memory */
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
+constexpr int KSPTC_AHEAD   = 4; /* slices of a warp that are on their way from device memory to L2 */
 constexpr int KSPTC_STREAM  = 8; /* slots of a slice in flight that is not in shared memory, twice, unless a kernel has too few registers */
 
 /* What a kernel is told, but for the matrix */
@@ -197,6 +198,24 @@ struct KSPTCStream {
     code   = A.code + first;
     column = A.column + first;
   }
+  /* Asks for places at .. end - 1 to be brought to L2, by a warp: a matrix that is larger than L2 comes from memory, whose latency two sets of slots in registers do not cover. What is more than a cache line for each lane is not asked for */
+  template <bool coded>
+  __device__ __forceinline__ void prefetch(int at, int end) const
+  {
+    if constexpr (coded) prefetchOf(code, at, end);
+    else prefetchOf(value, at, end);
+    prefetchOf(column, at, end);
+  }
+
+private:
+  template <class T>
+  __device__ __forceinline__ static void prefetchOf(const T *array, int at, int end)
+  {
+    constexpr int line = 128 / sizeof(T);
+    const int     mine = at + (int)(threadIdx.x % KSPTC_LANES) * line;
+
+    if (mine < end) asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(array + mine)));
+  }
 };
 
 /* N slots of a lane, from a slice that is not in shared memory. Of places from `end` on: nothing */
@@ -243,9 +262,13 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
   if (s >= own.slices) return;
   const KSPTCStream        from(A);
   KSPTCSlots<batch, coded> next;
-  int                      place = own.start[s], end = own.start[s + 1];
-  double                   sum = 0.0;
+  const auto               prefetch = [&](int slice) {
+    if (slice < own.slices) from.template prefetch<coded>(own.start[slice], own.start[slice + 1]);
+  };
+  int    place = own.start[s], end = own.start[s + 1];
+  double sum = 0.0;
 
+  for (int ahead = 1; ahead <= KSPTC_AHEAD; ahead++) prefetch(s + ahead * own.warps);
   next.load(from, place + lane, end, zero);
 #pragma unroll 1
   while (s < own.slices) {
@@ -258,6 +281,7 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
       s += own.warps;
       place = s < own.slices ? own.start[s] : 0;
       end   = s < own.slices ? own.start[s + 1] : 0;
+      prefetch(s + KSPTC_AHEAD * own.warps);
     }
     next.load(from, place + lane, end, zero);
 #pragma unroll

@@ -459,6 +459,7 @@ PetscErrorCode TryDictionary(const PetscScalar a[], const Blocks *blocks, const 
 PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const GhostTable *table, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
   const PetscCount words = (PetscCount)table->words * form->blocks;
+  PetscBool        can;
 
   PetscFunctionBegin;
   PetscCall(Allocate(form->ghosts, &form->ghost, room));
@@ -471,7 +472,8 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
   PetscCallCUDA(cudaGetLastError());
   ColumnsKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, *table, i, j);
   PetscCallCUDA(cudaGetLastError());
-  PetscCall(Fill(i, a, form, room, room, stream));
+  PetscCall(Fill(i, a, form, &can, room, stream));
+  PetscCheck(can || !*room, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The dictionary has no room for the values that it was made for");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
