@@ -46,6 +46,7 @@ void ExpectSameForm(const OwnedForm &e, const OwnedForm &c)
   ASSERT_NO_FATAL_FAILURE(ExpectSame("block_slice", e, c, &KSPTCForm::block_slice, e.form.blocks + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("block_ghost", e, c, &KSPTCForm::block_ghost, e.form.blocks + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("ghost", e, c, &KSPTCForm::ghost, e.form.ghosts));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("shown", e, c, &KSPTCForm::shown, (e.form.m - 1) / 32 + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("start", e, c, &KSPTCForm::start, e.form.slices + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("column", e, c, &KSPTCForm::column, e.form.places));
   ASSERT_EQ(e.form.coded, c.form.coded);
@@ -87,6 +88,7 @@ TEST_P(ResidentForm, HoldsTheMatrix)
     const auto            column      = owned.Get(F.column, F.places);
     const auto            block_ghost = owned.Get(F.block_ghost, F.blocks + 1), ghost = owned.Get(F.ghost, F.ghosts);
     const auto            value = owned.Get(F.value, F.places);
+    const auto            shown = owned.Get(F.shown, (A.m - 1) / 32 + 1);
     std::vector<PetscInt> order = system.order, number(A.m);
 
     if (order.empty()) order = Range(0, A.m);
@@ -97,6 +99,10 @@ TEST_P(ResidentForm, HoldsTheMatrix)
     ASSERT_EQ(block_ghost[0], 0);
     ASSERT_EQ(block_ghost[F.blocks], F.ghosts);
     ASSERT_TRUE(F.lanes == 1 || (PetscCount)A.i[A.m] > (PetscCount)KSPTC_LANE_SHARE * F.lanes / 2 * A.m);
+    std::vector<uint32_t> seen(A.m, 0);
+
+    for (int32_t r : ghost) seen[r] = 1;
+    for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(shown[r / 32] >> r % 32 & 1, seen[r]) << "row " << r;
     for (int b = 0; b < F.blocks; b++) {
       const PetscInt     rows_of_slice = KSPTC_LANES / F.lanes, rows = row[b + 1] - row[b];
       size_t             entries = 0, filled = 0;

@@ -73,6 +73,7 @@ typedef struct {
   int32_t     *block_ghost;               /* [blocks + 1] */
   int32_t     *start;                     /* [slices + 1] */
   int32_t     *ghost;                     /* [ghosts] */
+  uint32_t    *shown;                     /* [(m - 1) / 32 + 1] bit row % 32 of word row / 32: is the row a ghost of some block? */
   uint16_t    *column;                    /* [places] */
   PetscBool    coded;                     /* values come from the dictionary */
   PetscScalar *value;                     /* [places] .. */

@@ -23,7 +23,7 @@ constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to ke
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
 constexpr int KSPTC_AHEAD   = 4; /* slices of a warp that are on their way from device memory to L2 */
-constexpr int KSPTC_STREAM  = 8; /* slots of a slice in flight that is not in shared memory, twice, unless a kernel has too few registers */
+constexpr int KSPTC_STREAM  = 4; /* slots in a set, of slices that are not in shared memory */
 
 /* What a kernel is told, but for the matrix */
 template <class Scalars, class Vectors>
@@ -240,55 +240,68 @@ struct KSPTCSlots {
 
 template <int N>
 struct KSPTCSlots<N, true> {
-  int both[N]; /* column, and in the upper half the number of the value */
+  int place[N], number[N];
 
   __device__ __forceinline__ void load(const KSPTCStream &from, int at, int end, int zero)
   {
 #pragma unroll
-    for (int k = 0; k < N; k++) both[k] = at + KSPTC_LANES * k < end ? __ldg(from.column + at + KSPTC_LANES * k) | __ldg(from.code + at + KSPTC_LANES * k) << 16 : zero;
+    for (int k = 0; k < N; k++) {
+      const bool is = at + KSPTC_LANES * k < end;
+
+      place[k]  = is ? __ldg(from.column + at + KSPTC_LANES * k) : zero;
+      number[k] = is ? __ldg(from.code + at + KSPTC_LANES * k) : 0;
+    }
   }
-  __device__ __forceinline__ int    column(int k) const { return both[k] & 0xffff; }
-  __device__ __forceinline__ double value(int k, const double *dict) const { return dict[both[k] >> 16]; }
+  __device__ __forceinline__ int    column(int k) const { return place[k]; }
+  __device__ __forceinline__ double value(int k, const double *dict) const { return dict[number[k]]; }
 };
 
-/* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: `batch` slots of the next slice, or of this one, are under way while those before them are added */
-template <bool magnitudes, bool coded, int batch, int threads, class Finish>
+/* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: `depth` sets of `batch` slots each, of one slice or of several, are in registers or on their way there */
+template <bool magnitudes, bool coded, int batch, int depth, int threads, class Finish>
 __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
 {
   constexpr int step = KSPTC_LANES * batch;
   const int     warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
-  int           s = own.held + (unsigned)(warp - own.held) % own.warps; /* the warp's first one, as if all were held */
+  int           s = own.held + (unsigned)(warp - own.held) % own.warps; /* the warp's first one, as if all were held: the slice that is asked for next .. */
 
   if (s >= own.slices) return;
   const KSPTCStream        from(A);
-  KSPTCSlots<batch, coded> next;
+  KSPTCSlots<batch, coded> slots[depth];
+  bool                     over[depth]; /* are they the last ones of their slice? */
+  int                      now = s, place = own.start[s], end = own.start[s + 1];
+  double                   sum = 0.0;
   const auto               prefetch = [&](int slice) {
     if (slice < own.slices) from.template prefetch<coded>(own.start[slice], own.start[slice + 1]);
   };
-  int    place = own.start[s], end = own.start[s + 1];
-  double sum = 0.0;
+  const auto               ask = [&](KSPTCSlots<batch, coded> &set, bool &last) {
+    set.load(from, place + lane, end, zero);
+    place += step;
+    last = place >= end;
+    if (!last) return;
+    s += own.warps;
+    place = s < own.slices ? own.start[s] : 0;
+    end   = s < own.slices ? own.start[s + 1] : 0;
+    prefetch(s + KSPTC_AHEAD * own.warps);
+  };
 
   for (int ahead = 1; ahead <= KSPTC_AHEAD; ahead++) prefetch(s + ahead * own.warps);
-  next.load(from, place + lane, end, zero);
-#pragma unroll 1
-  while (s < own.slices) {
-    const KSPTCSlots<batch, coded> now  = next;
-    const int                      of   = s;
-    const bool                     over = place + step >= end;
-
-    place += step;
-    if (over) {
-      s += own.warps;
-      place = s < own.slices ? own.start[s] : 0;
-      end   = s < own.slices ? own.start[s + 1] : 0;
-      prefetch(s + KSPTC_AHEAD * own.warps);
-    }
-    next.load(from, place + lane, end, zero);
 #pragma unroll
-    for (int k = 0; k < batch; k++) sum = KSPTCAddSlot<magnitudes>(sum, now.value(k, own.dict), u[now.column(k)]);
-    if (!over) continue;
-    KSPTCFinishSlice(own, of, A.lanes, sum, finish);
-    sum = 0.0;
+  for (int d = 0; d < depth; d++) ask(slots[d], over[d]);
+#pragma unroll 1
+  for (;;) {
+#pragma unroll
+    for (int d = 0; d < depth; d++) {
+#pragma unroll
+      for (int k = 0; k < batch; k++) sum = KSPTCAddSlot<magnitudes>(sum, slots[d].value(k, own.dict), u[slots[d].column(k)]);
+      const bool last = over[d];
+
+      ask(slots[d], over[d]);
+      if (!last) continue;
+      KSPTCFinishSlice(own, now, A.lanes, sum, finish);
+      sum = 0.0;
+      now += own.warps; /* .. and the one that is added */
+      if (now >= own.slices) return;
+    }
   }
 }
 
@@ -323,16 +336,16 @@ __device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCSha
   }
 }
 
-/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. batch: slots of slices in device memory in flight, twice */
-template <bool magnitudes = false, int batch = KSPTC_STREAM, int threads, class Finish>
+/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. batch, depth: slots of slices in device memory in a set, sets in registers */
+template <bool magnitudes = false, int batch = KSPTC_STREAM, int depth = 2, int threads, class Finish>
 __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
 {
   if (A.coded) {
     KSPTCMultHeld<magnitudes, true>(A, own, u, finish);
-    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, true, batch>(A, own, u, finish);
+    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, true, KSPTC_STREAM, depth>(A, own, u, finish);
   } else {
     KSPTCMultHeld<magnitudes, false>(A, own, u, finish);
-    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, false, batch>(A, own, u, finish);
+    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, false, batch, depth>(A, own, u, finish);
   }
 }
 

@@ -89,6 +89,7 @@ static KSPTCOrder KSPTCOrderOf(const AIJTCLayout *layout)
   KSPTCOrder         order = {layout->params.gather ? layout->rid : NULL, 0, 0};
 
   if (order.rows || !layout->common || layout->params.bs > 1 || layout->line <= 0 || layout->line * lines > layout->stride || layout->stride > layout->m / lines) return order;
+  if (layout->stride % layout->line || layout->m % layout->stride) return order; /* rows reach as far, but it is no grid */
   order.plane = layout->stride;
   order.line  = layout->line;
   return order;

@@ -30,6 +30,7 @@ PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form)
   PetscCall(PetscFree(form->block_ghost));
   PetscCall(PetscFree(form->start));
   PetscCall(PetscFree(form->ghost));
+  PetscCall(PetscFree(form->shown));
   PetscCall(PetscFree(form->column));
   PetscCall(PetscFree(form->value));
   PetscCall(PetscFree(form->code));
@@ -131,6 +132,8 @@ static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], const s
   form->ghosts = (int32_t)ghosts.size();
   PetscCall(PetscMalloc1(form->ghosts, &form->ghost));
   std::copy(ghosts.begin(), ghosts.end(), form->ghost);
+  PetscCall(PetscCalloc1((form->m - 1) / 32 + 1, &form->shown));
+  for (int32_t row : ghosts) form->shown[row / 32] |= 1u << row % 32;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

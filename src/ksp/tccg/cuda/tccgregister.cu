@@ -1,7 +1,7 @@
 /*
    Method
      tccgresident.cuh without a preconditioner, for blocks of so many rows that not all vectors of theirs fit into shared memory: x and r, of which each thread needs its own elements alone, are in registers: 256 threads
-     of 255, since 512 of 128 spill them.
+     of 255, since 512 of 128 spill them. z is published of those rows alone that are ghosts, which here are less than half.
 
    Layout
      Vectors of a block in shared memory: of its rows w, p, and behind p that of the ghosts; z of the ghosts. A thread has the elements of rows thread + 256 j in x[j] and r[j], j < TCCG_REGISTER_ROWS
@@ -20,13 +20,15 @@ using namespace tccgresident;
 namespace
 {
 constexpr int ROWS  = TCCG_REGISTER_ROWS;
-constexpr int BATCH = 8;  /* slots of slices in device memory in flight */
+constexpr int BATCH = 4; /* slots of slices in device memory in a set .. */
+constexpr int DEPTH = 4; /* .. and sets in registers: with 8 warps as much is under way as memory needs */
 
 struct RegisterShare : KSPTCShare<TCCG_REGISTER_THREADS> {
   using Kept = KSPTCKept<TCCGScalars>;
 
-  double *w, *p, *y;
-  double  x[ROWS], r[ROWS];
+  double  *w, *p, *y;
+  double   x[ROWS], r[ROWS];
+  uint64_t shown; /* bit j: is the row in x[j] some block's ghost? */
 
   __device__ __forceinline__ RegisterShare(const KSPTCForm &A, double *memory) : KSPTCShare(A, TCCGTightVectorsOfBlock(), memory)
   {
@@ -52,6 +54,7 @@ __device__ __forceinline__ void Load(const Problem &P, RegisterShare &own)
 {
   const bool first = P.chunk.first == 0;
 
+  own.shown = 0;
   KSPTCLoadMatrix(P.A, own);
   own.forOwn([&](int j, int k) {
     const int row = KSPTCMatrixRow(P.A.order, own.first + k);
@@ -59,6 +62,7 @@ __device__ __forceinline__ void Load(const Problem &P, RegisterShare &own)
     own.x[j] = P.v.x[row];
     own.r[j] = P.v.r[row];
     own.p[k] = first ? 0.0 : P.v.p[row];
+    own.shown |= (uint64_t)(__ldg(P.A.shown + (own.first + k) / 32) >> (own.first + k) % 32 & 1) << j;
   });
   if (threadIdx.x == 0) own.p[own.rows + own.ghosts] = 0.0;
   own.forMatrixGhosts(P.A, [&](int g, int row) {
@@ -89,7 +93,7 @@ __device__ __forceinline__ double Multiply(const Problem &P, const RegisterShare
 {
   double pw = 0.0;
 
-  KSPTCMult<false, BATCH>(P.A, own, own.p, [&](int k, double w) {
+  KSPTCMult<false, BATCH, DEPTH>(P.A, own, own.p, [&](int k, double w) {
     own.w[k] = w;
     pw       = fma(own.p[k], w, pw);
   });
@@ -103,7 +107,7 @@ __device__ __forceinline__ void Update(const Problem &P, RegisterShare &own, dou
     own.x[j] = fma(a, own.p[k], own.x[j]);
     own.r[j] = fma(-a, own.w[k], own.r[j]);
     sum[0]   = fma(own.r[j], own.r[j], sum[0]);
-    PetscTCPublish(P.published + own.first + k, own.r[j], tag);
+    if (own.shown >> j & 1) PetscTCPublish(P.published + own.first + k, own.r[j], tag);
   });
 }
 
