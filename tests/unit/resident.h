@@ -237,19 +237,18 @@ inline const std::vector<System> &Systems(bool symmetric)
 /* A form, destroyed with its owner */
 class OwnedForm {
 public:
-  OwnedForm(bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, const std::vector<PetscInt> &order = {}) : OwnedForm(cuda, A, vectors, vectors, chip, {nullptr, 0, 0}, order) { }
+  OwnedForm(bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, const std::vector<PetscInt> &order = {}) : OwnedForm(cuda, A, vectors, chip, KSPTCOrder{nullptr, 0, 0}, order) { }
   /* grid: unless there is an order */
-  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, KSPTCVectors tight, const KSPTCChip &chip, KSPTCOrder grid, const std::vector<PetscInt> &order = {}) :
-    i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a), order_(cuda, order)
+  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, KSPTCOrder grid, const std::vector<PetscInt> &order = {}) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a), order_(cuda, order)
   {
     if (!order.empty()) grid.rows = order_;
 #if PETSCTC_HAVE_CUDA
     if (cuda) {
-      EXPECT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i_, j_, a_, &grid, vectors, tight, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+      EXPECT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i_, j_, a_, &grid, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
       return;
     }
 #endif
-    EXPECT_EQ(KSPTCFormCreate_Host(A.m, A.i[A.m], i_, j_, a_, &grid, vectors, tight, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+    EXPECT_EQ(KSPTCFormCreate_Host(A.m, A.i[A.m], i_, j_, a_, &grid, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
   }
   OwnedForm(const OwnedForm &) = delete;
   ~OwnedForm()
@@ -366,10 +365,8 @@ inline Vector Product(Vector a, const Vector &b)
 template <class Method>
 class HeldMatrix {
 public:
-  HeldMatrix(bool cuda, const System &system) : HeldMatrix(cuda, system, Method::vectors(false), {nullptr, 0, 0}) { }
-  /* tight: vectors that a kernel can do with; grid: unless the system has an order */
-  HeldMatrix(bool cuda, const System &system, KSPTCVectors tight, KSPTCOrder grid) : HeldMatrix(cuda, system, tight, grid, Method::chip(cuda)) { }
-  HeldMatrix(bool cuda, const System &system, KSPTCVectors tight, KSPTCOrder grid, const KSPTCChip &chip) : form_(cuda, system.A, Method::vectors(false), tight, chip, grid, system.order) { EXPECT_TRUE(form_.fits); }
+  HeldMatrix(bool cuda, const System &system) : HeldMatrix(cuda, system, Method::chip(cuda)) { }
+  HeldMatrix(bool cuda, const System &system, const KSPTCChip &chip) : form_(cuda, system.A, Method::vectors(false), chip, system.order) { EXPECT_TRUE(form_.fits); }
   const KSPTCForm *get() const { return &form_.form; }
 
 protected:
@@ -392,13 +389,13 @@ public:
 template <class Method>
 class CodedMatrix : public HeldMatrix<Method> {
 public:
-  CodedMatrix(bool cuda, const System &system) : HeldMatrix<Method>(cuda, system, Method::vectors(false), {nullptr, 0, 0}, Chip(cuda, system)) { }
+  CodedMatrix(bool cuda, const System &system) : HeldMatrix<Method>(cuda, system, Chip(cuda, system)) { }
 
 private:
   static KSPTCChip Chip(bool cuda, const System &system)
   {
     const HeldMatrix<Method> whole(cuda, system);
-    const KSPTCForm         &form = *whole.get();
+    const KSPTCForm         &form  = *whole.get();
     const size_t             least = form.least[form.vectors.rows], all = form.shared[form.vectors.rows];
 
     if (form.places > KSPTC_PADDING * form.nnz) return Method::chip(cuda); /* it would be refused */

@@ -75,30 +75,6 @@ struct CG {
   }
 };
 
-/* With x and r in registers, wherever vectors fit */
-struct RegisterCG : CG {
-  static std::vector<Jacobi> sides() { return {Jacobi::None}; }
-  static PetscErrorCode      create(PETSC_UNUSED bool cuda, const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
-  {
-#if PETSCTC_HAVE_CUDA
-    if (cuda) return TCCGRegisterCreate_CUDA(form, work, can);
-#endif
-    return KSPTCResidentCreate_Host(form, scaled, work, can);
-  }
-};
-
-/* A grid of more rows than all vectors have room for, in pencils */
-class LargeGrid : public HeldMatrix<CG> {
-public:
-  static constexpr PetscInt n = 101;
-
-  LargeGrid(bool cuda, const System &system) : HeldMatrix<CG>(cuda, system, TCCGTightVectorsOfBlock(), {nullptr, n * n, n}) { }
-};
-
-struct LargeCG : CG {
-  using Matrix = LargeGrid;
-};
-
 struct StreamedCG : CG {
   using Matrix = StreamedMatrix;
 
@@ -270,7 +246,6 @@ struct Reference {
 
 class CGResident : public ResidentTest { };
 class CGStreamed : public ResidentTest { };
-class CGRegister : public ResidentTest { };
 class CGSingle : public ResidentTest { };
 class CGSingleStreamed : public ResidentTest { };
 class CGPipelined : public ResidentTest { };
@@ -283,7 +258,6 @@ class CGPipelined : public ResidentTest { };
 #define CUT_TEST(Test) \
   template <class Method> \
   void Try##Test(Backend backend); \
-  METHOD_TEST(CGRegister, RegisterCG, Test) \
   METHOD_TEST(CGSingle, SingleCG, Test) \
   METHOD_TEST(CGSingleStreamed, SingleStreamedCG, Test) \
   RESIDENT_TEST(CGResident, CG, CGStreamed, StreamedCG, Test)
@@ -300,7 +274,6 @@ void TryPartsChangeNoBit(Backend backend)
 }
 
 METHOD_TEST(CGResident, CG, PartsChangeNoBit)
-METHOD_TEST(CGRegister, RegisterCG, PartsChangeNoBit)
 METHOD_TEST(CGSingle, SingleCG, PartsChangeNoBit)
 METHOD_TEST(CGPipelined, PipelinedCG, PartsChangeNoBit)
 
@@ -372,22 +345,6 @@ TEST_P(CGProjected, IteratesAreThoseOfTheMethod)
 {
   ForAll<ProjectedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedCG>(GetParam(), system, side); });
   ForAll<ProjectedStreamedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedStreamedCG>(GetParam(), system, side); });
-}
-
-/* Grids whose vectors fit in registers and shared memory together, as constants and with values of their own */
-TEST_P(CGResident, LargeGrids)
-{
-  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
-  if (SmallSystems()) GTEST_SKIP() << "short";
-  for (const System &system : {System{"constants", Constants(LargeGrid::n)}, System{"values", Dominant(SevenPoint(LargeGrid::n), true)}}) {
-    SCOPED_TRACE(system.name);
-    Solve<LargeCG> solve(GetParam(), system, Jacobi::None);
-
-    if (solve.Matrix()->blocks < KSPTC_BLOCKS) GTEST_SKIP() << "the device has too few multiprocessors";
-    ASSERT_TRUE(solve.ResidentWork().tight);
-    ASSERT_TRUE(solve.ResidentWork().in_part);
-    ASSERT_NO_FATAL_FAILURE(ExpectIterates<LargeCG>(GetParam(), system, Jacobi::None));
-  }
 }
 
 /* Vectors that the chip has no room for. The residual that iterations carry is that of x */
@@ -545,7 +502,6 @@ CG_TEST(StopsWithin)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
-INSTANTIATE_TEST_SUITE_P(Backends, CGRegister, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingleStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGProjected, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);

@@ -46,8 +46,7 @@ typedef struct {
 /* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it or for a layout */
 typedef struct {
   const KSPTCResidentKernel *kernel;       /* [KSPTC_BACKENDS] */
-  KSPTCVectors               vectors;      /* of a block, at least .. */
-  KSPTCVectors               tight;        /* .. but for a kernel that does with fewer in shared memory, if there is one */
+  KSPTCVectors               vectors;      /* of a block, at least */
   KSPTCVariant               fastest;      /* of its method, with the matrix on the chip */
   KSPTCVariant               wanted;       /* of the solve under way */
   KSPTCVariant               variant;      /* the same, resident: its recurrences */

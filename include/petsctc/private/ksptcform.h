@@ -32,11 +32,11 @@ enum {
   KSPTC_SLICES_LEAST = 16,  /* slices of a block, where there are fewer than for all blocks */
   KSPTC_BLOCKS       = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
   KSPTC_LANES        = 32,
-  KSPTC_LANE_SHARE   = 8, /* nonzeros of a row that one lane takes, in the mean at most */
-  KSPTC_VECTORS      = 8, /* of a solver that a block may hold, at most */
-  KSPTC_ZEROS        = 2, /* behind vectors that are multiplied by, at most */
+  KSPTC_LANE_SHARE   = 8,   /* nonzeros of a row that one lane takes, in the mean at most */
+  KSPTC_VECTORS      = 8,   /* of a solver that a block may hold, at most */
+  KSPTC_ZEROS        = 2,   /* behind vectors that are multiplied by, at most */
   KSPTC_DICT         = 256, /* numbers of a dictionary */
-  KSPTC_PADDING      = 2  /* places a nonzero of a form that is not on the chip as a whole, at most: what is read in vain */
+  KSPTC_PADDING      = 2    /* places a nonzero of a form that is not on the chip as a whole, at most: what is read in vain */
 };
 
 /* Nonzeros of a form, at most: it has no more than 32 places for each, which are counted in 32 bits */
@@ -73,26 +73,26 @@ typedef struct {
   int32_t     *block_ghost;               /* [blocks + 1] */
   int32_t     *start;                     /* [slices + 1] */
   int32_t     *ghost;                     /* [ghosts] */
-  uint32_t    *shown;                     /* [(m - 1) / 32 + 1] bit row % 32 of word row / 32: is the row a ghost of some block? */
   uint16_t    *column;                    /* [places] */
   PetscBool    coded;                     /* values come from the dictionary */
   PetscScalar *value;                     /* [places] .. */
   uint8_t     *code;                      /* [places] .. or, coded, this */
   PetscScalar *dict;                      /* [KSPTC_DICT], coded: 0, the values ascending by bit pattern as unsigned, and what no place has the number of */
-  int32_t      most_rows, most_ghosts;    /* of a block */
+  int32_t      most_ghosts;               /* of a block */
   size_t       shared[KSPTC_VECTORS + 1]; /* bytes of a block that holds all, at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
   size_t       least[KSPTC_VECTORS + 1];  /* of one that holds the vectors alone */
   size_t       limit;                     /* of those a block gets no more, unless it needs them for the vectors */
-  KSPTCVectors tight;                     /* what the solver holds if `vectors` do not fit */
-  PetscCount   streamed;                  /* bytes of the matrix for which blocks have no room with `vectors`, or else `tight` */
+  PetscCount   streamed;                  /* bytes of the matrix for which blocks have no room */
 } KSPTCForm;
 
 /* Of a slice's place: value, as it is, and column */
 #define KSPTC_PLACE_BYTES (sizeof(PetscScalar) + sizeof(uint16_t))
+/* The same with the number of the value */
+#define KSPTC_CODED_BYTES (sizeof(uint8_t) + sizeof(uint16_t))
 
 PETSCTC_HOST_DEVICE size_t KSPTCPlaceBytes(const KSPTCForm *form)
 {
-  return form->coded ? sizeof(uint8_t) + sizeof(uint16_t) : KSPTC_PLACE_BYTES;
+  return form->coded ? KSPTC_CODED_BYTES : KSPTC_PLACE_BYTES;
 }
 
 PETSCTC_HOST_DEVICE size_t KSPTCDictBytes(const KSPTCForm *form)
@@ -126,24 +126,18 @@ PETSCTC_HOST_DEVICE size_t KSPTCSharedBytes(const KSPTCForm *form, KSPTCVectors 
   return all < limit ? all : limit;
 }
 
-/* The vectors that blocks have room for, or the least of them */
-static inline KSPTCVectors KSPTCVectorsHeld(const KSPTCForm *form)
-{
-  return form->least[form->vectors.rows] <= form->limit ? form->vectors : form->tight;
-}
-
 /* Has some block no room for all of its matrix? */
 static inline PetscBool KSPTCHoldsPart(const KSPTCForm *form, KSPTCVectors vectors)
 {
   return (PetscBool)(KSPTCSharedBytes(form, vectors) < KSPTCMostBytes(form, form->shared, vectors));
 }
 
-/* Bytes of a matrix for which blocks have no room, at least */
-static inline PetscCount KSPTCLeastStreamed(PetscCount m, PetscCount nnz, KSPTCVectors vectors, const KSPTCChip *chip)
+/* Bytes of a matrix for which blocks have no room, at least. coded: with a dictionary */
+static inline PetscCount KSPTCLeastStreamed(PetscCount m, PetscCount nnz, KSPTCVectors vectors, PetscBool coded, const KSPTCChip *chip)
 {
-  const PetscCount bytes = (PetscCount)KSPTCBytesOfBlock(nnz, m, 0, 0, vectors);
+  const size_t place = coded ? KSPTC_CODED_BYTES : KSPTC_PLACE_BYTES, bytes = (size_t)nnz * place + KSPTCBytesOfVectors(m, 0, 0, vectors);
 
-  return (size_t)bytes / PetscMax(chip->blocks, 1) > chip->shared ? bytes - chip->blocks * (PetscCount)chip->shared : 0;
+  return bytes / PetscMax(chip->blocks, 1) > chip->shared ? (PetscCount)(bytes - chip->blocks * chip->shared) : 0;
 }
 
 /* As how many nonzeros a row counts */
@@ -154,11 +148,11 @@ static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
   return (form->vectors.rows * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
 }
 
-/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver that has so many vectors in shared memory, or, if these do not fit, `least`. fits: one of the two fits into
-   chip->shared, and the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+/* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. fits: these fit into chip->shared, and
+   the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
 /* Values anew, from CSR arrays of the same pattern. can: not where there are more of them than a dictionary has room for; then nothing has changed, and the form has to be created anew. Waits for the device if it is coded */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
@@ -171,7 +165,7 @@ PETSC_INTERN PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form);
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form);
 
 /* What both twins of a create agree on before they look at a row; vectors that cannot fit are found here, before anything is allocated. blocks 0: it cannot fit */
-static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vectors, KSPTCVectors tight, const KSPTCChip *chip, KSPTCForm *form)
+static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form)
 {
   const PetscCount wanted_bytes = 65536; /* of a block, where there are more of them */
   PetscCount       bytes, warps, blocks;
@@ -179,7 +173,6 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
   form->m       = (int32_t)m;
   form->nnz     = nnz;
   form->vectors = vectors;
-  form->tight   = tight;
   form->limit   = chip->shared;
   form->lanes   = 1;
   while (form->lanes < KSPTC_LANES && nnz > (PetscCount)KSPTC_LANE_SHARE * form->lanes * m) form->lanes *= 2;
@@ -187,7 +180,7 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
   warps        = ((PetscCount)m * form->lanes - 1) / KSPTC_LANES + 1;
   blocks       = PetscMax((warps - 1) / KSPTC_SLICES_LEAST + 1, (bytes - 1) / wanted_bytes + 1);
   form->blocks = (int32_t)PetscMin(blocks, (PetscCount)chip->blocks);
-  if (form->blocks && (KSPTCBytesOfVectors(m, 0, 0, tight) / form->blocks > chip->shared || nnz > KSPTC_NONZEROS)) form->blocks = 0;
+  if (form->blocks && (KSPTCBytesOfVectors(m, 0, 0, vectors) / form->blocks > chip->shared || nnz > KSPTC_NONZEROS)) form->blocks = 0;
 }
 
 /* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[]. fits: a block's vectors into the chip's, its columns into 16 bits, and what is read is not padding for the most part */
@@ -200,9 +193,10 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
   for (int v = 0; v <= KSPTC_VECTORS; v++) form->shared[v] = form->least[v] = 0;
   for (int k = 0; k < form->blocks; k++) {
     const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k], places = block_start[k + 1] - block_start[k], slices = block_slice[k + 1] - block_slice[k];
+    const size_t  bytes = KSPTCBytesOfBlock(places, rows, ghosts, slices, form->vectors) - places * saved + dict;
 
+    if (bytes > chip->shared) form->streamed += bytes - chip->shared;
     if (rows + ghosts > UINT16_MAX) *fits = PETSC_FALSE;
-    form->most_rows   = PetscMax(form->most_rows, rows);
     form->most_ghosts = PetscMax(form->most_ghosts, ghosts);
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
       const KSPTCVectors of_solver = {v, form->vectors.ghosts};
@@ -211,15 +205,7 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
       form->least[v]  = PetscMax(form->least[v], KSPTCBytesOfVectors(rows, ghosts, slices, of_solver) + dict);
     }
   }
-  const KSPTCVectors held = KSPTCVectorsHeld(form);
-
-  for (int k = 0; k < form->blocks; k++) {
-    const int32_t places = block_start[k + 1] - block_start[k];
-    const size_t  bytes  = KSPTCBytesOfBlock(places, block_row[k + 1] - block_row[k], block_ghost[k + 1] - block_ghost[k], block_slice[k + 1] - block_slice[k], held) - places * saved + dict;
-
-    if (bytes > chip->shared) form->streamed += bytes - chip->shared;
-  }
-  if (form->least[held.rows] > chip->shared || (form->streamed && form->places > KSPTC_PADDING * form->nnz)) *fits = PETSC_FALSE;
+  if (form->least[form->vectors.rows] > chip->shared || (form->streamed && form->places > KSPTC_PADDING * form->nnz)) *fits = PETSC_FALSE;
 }
 
 /* Is it another one than the matrix's? */

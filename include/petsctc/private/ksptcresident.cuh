@@ -20,10 +20,14 @@
 #include <petsctc/private/sum_barrier.cuh>
 
 constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to keep registers in memory */
+constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
 constexpr int KSPTC_AHEAD   = 4; /* slices of a warp that are on their way from device memory to L2 */
-constexpr int KSPTC_STREAM  = 4; /* slots in a set, of slices that are not in shared memory */
+constexpr int KSPTC_STREAM  = 4; /* slots in a set, of slices that are not in shared memory .. */
+constexpr int KSPTC_SETS    = 2; /* .. and sets in registers: more, or larger ones, are spilled */
+
+static_assert(KSPTC_WARPS <= KSPTC_LANES, "one warp folds the sums of all");
 
 /* What a kernel is told, but for the matrix */
 template <class Scalars, class Vectors>
@@ -45,14 +49,10 @@ struct KSPTCProblem : KSPTCCall<Scalars, Vectors> {
 };
 
 /* A block's share of the matrix, and room for vectors of its rows and ghosts, in shared memory */
-template <int Threads = KSPTC_THREADS>
 struct KSPTCShare {
-  static constexpr int threads = Threads, warps = Threads / KSPTC_LANES;
-  static_assert(warps <= KSPTC_LANES, "one warp folds the sums of all");
-
-  int            first, rows, ghosts; /* first: row of the form */
-  int            slices, held;        /* all, and those in shared memory */
-  int            places;              /* these have */
+  int            first, rows, ghosts;   /* first: row of the form */
+  int            slices, held;          /* all, and those in shared memory */
+  int            places;                /* these have */
   double        *value, *vector, *dict; /* dict: of a form with a dictionary, and then in place of value */
   uint8_t       *code;                  /* this */
   int32_t       *ghost, *start;         /* rows of the form; places within the block */
@@ -82,13 +82,13 @@ struct KSPTCShare {
   __device__ __forceinline__ void forRows(At at) const
   {
 #pragma unroll 1
-    for (int k = threadIdx.x; k < rows; k += threads) at(k);
+    for (int k = threadIdx.x; k < rows; k += KSPTC_THREADS) at(k);
   }
   template <class At>
   __device__ __forceinline__ void forGhosts(At at) const
   {
 #pragma unroll 1
-    for (int g = threadIdx.x; g < ghosts; g += threads) at(g);
+    for (int g = threadIdx.x; g < ghosts; g += KSPTC_THREADS) at(g);
   }
   /* The same with at(number, row of the matrix) */
   template <class At>
@@ -124,41 +124,40 @@ private:
 };
 
 /* to[] <- from[], N times 16 bytes of a thread in flight. Both begin and end on 16 bytes: places come in warps, and before the vectors */
-template <int threads, class T>
+template <class T>
 __device__ __forceinline__ void KSPTCCopyPlaces(T *to, const T *from, int places)
 {
   constexpr int N    = 4;
   const int     quad = places / (int)(sizeof(int4) / sizeof(T));
 
-  for (int k = threadIdx.x; k < quad; k += N * threads) {
+  for (int k = threadIdx.x; k < quad; k += N * KSPTC_THREADS) {
     int4 part[N];
 
 #pragma unroll
     for (int n = 0; n < N; n++) {
-      if (k + n * threads < quad) part[n] = __ldg((const int4 *)from + k + n * threads);
+      if (k + n * KSPTC_THREADS < quad) part[n] = __ldg((const int4 *)from + k + n * KSPTC_THREADS);
     }
 #pragma unroll
     for (int n = 0; n < N; n++) {
-      if (k + n * threads < quad) ((int4 *)to)[k + n * threads] = part[n];
+      if (k + n * KSPTC_THREADS < quad) ((int4 *)to)[k + n * KSPTC_THREADS] = part[n];
     }
   }
 }
 
 /* Behind it, a thread has the ghosts that it takes in forGhosts() */
-template <int threads>
-__device__ __forceinline__ void KSPTCLoadMatrix(const KSPTCForm &A, const KSPTCShare<threads> &own)
+__device__ __forceinline__ void KSPTCLoadMatrix(const KSPTCForm &A, const KSPTCShare &own)
 {
   const int first_slice = __ldg(A.block_slice + blockIdx.x), first_place = __ldg(A.start + first_slice);
 
-  for (int s = threadIdx.x; s <= own.slices; s += threads) own.start[s] = __ldg(A.start + first_slice + s) - first_place;
-  for (int g = threadIdx.x; !own.listed && g < own.ghosts; g += threads) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
+  for (int s = threadIdx.x; s <= own.slices; s += KSPTC_THREADS) own.start[s] = __ldg(A.start + first_slice + s) - first_place;
+  for (int g = threadIdx.x; !own.listed && g < own.ghosts; g += KSPTC_THREADS) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
   if (A.coded) {
-    for (int k = threadIdx.x; k < KSPTC_DICT; k += threads) own.dict[k] = __ldg(A.dict + k);
-    KSPTCCopyPlaces<threads>(own.code, A.code + first_place, own.places);
+    for (int k = threadIdx.x; k < KSPTC_DICT; k += KSPTC_THREADS) own.dict[k] = __ldg(A.dict + k);
+    KSPTCCopyPlaces(own.code, A.code + first_place, own.places);
   } else {
-    KSPTCCopyPlaces<threads>(own.value, A.value + first_place, own.places);
+    KSPTCCopyPlaces(own.value, A.value + first_place, own.places);
   }
-  KSPTCCopyPlaces<threads>(own.column, A.column + first_place, own.places);
+  KSPTCCopyPlaces(own.column, A.column + first_place, own.places);
 }
 
 /* y + c z */
@@ -175,8 +174,8 @@ __device__ __forceinline__ double KSPTCAddSlot(double sum, double value, double 
 }
 
 /* The sums of a slice's lanes are there: finish(row, sum) in the thread that has the row's */
-template <int threads, class Finish>
-__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare<threads> &own, int s, int lanes, double sum, Finish finish)
+template <class Finish>
+__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int s, int lanes, double sum, Finish finish)
 {
   const int lane = threadIdx.x % KSPTC_LANES, row = (KSPTC_LANES * s + lane) >> (__ffs(lanes) - 1); /* division by lanes */
 
@@ -234,8 +233,14 @@ struct KSPTCSlots {
       number[k] = is ? __ldg(from.value + at + KSPTC_LANES * k) : 0.0;
     }
   }
-  __device__ __forceinline__ int    column(int k) const { return place[k]; }
-  __device__ __forceinline__ double value(int k, const double *) const { return number[k]; }
+  __device__ __forceinline__ int column(int k) const
+  {
+    return place[k];
+  }
+  __device__ __forceinline__ double value(int k, const double *) const
+  {
+    return number[k];
+  }
 };
 
 template <int N>
@@ -252,67 +257,73 @@ struct KSPTCSlots<N, true> {
       number[k] = is ? __ldg(from.code + at + KSPTC_LANES * k) : 0;
     }
   }
-  __device__ __forceinline__ int    column(int k) const { return place[k]; }
-  __device__ __forceinline__ double value(int k, const double *dict) const { return dict[number[k]]; }
+  __device__ __forceinline__ int column(int k) const
+  {
+    return place[k];
+  }
+  __device__ __forceinline__ double value(int k, const double *dict) const
+  {
+    return dict[number[k]];
+  }
 };
 
-/* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: `depth` sets of `batch` slots each, of one slice or of several, are in registers or on their way there */
-template <bool magnitudes, bool coded, int batch, int depth, int threads, class Finish>
-__device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
+/* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: sets of slots, of one slice or of two, are in registers or on their way there */
+template <bool magnitudes, bool coded, class Finish>
+__device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
-  constexpr int step = KSPTC_LANES * batch;
+  constexpr int step = KSPTC_LANES * KSPTC_STREAM;
   const int     warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
-  int           s = own.held + (unsigned)(warp - own.held) % own.warps; /* the warp's first one, as if all were held: the slice that is asked for next .. */
+  int           s = own.held + (unsigned)(warp - own.held) % KSPTC_WARPS; /* the warp's first one, as if all were held: the slice that is asked for next .. */
 
   if (s >= own.slices) return;
-  const KSPTCStream        from(A);
-  KSPTCSlots<batch, coded> slots[depth];
-  bool                     over[depth]; /* are they the last ones of their slice? */
-  int                      now = s, place = own.start[s], end = own.start[s + 1];
-  double                   sum = 0.0;
-  const auto               prefetch = [&](int slice) {
+  const KSPTCStream               from(A);
+  KSPTCSlots<KSPTC_STREAM, coded> slots[KSPTC_SETS];
+  bool                            over[KSPTC_SETS]; /* are they the last ones of their slice? */
+  int                             now = s, place = own.start[s], end = own.start[s + 1];
+  double                          sum      = 0.0;
+  const auto                      prefetch = [&](int slice) {
     if (slice < own.slices) from.template prefetch<coded>(own.start[slice], own.start[slice + 1]);
   };
-  const auto               ask = [&](KSPTCSlots<batch, coded> &set, bool &last) {
+  const auto ask = [&](KSPTCSlots<KSPTC_STREAM, coded> &set, bool &last) {
     set.load(from, place + lane, end, zero);
     place += step;
     last = place >= end;
     if (!last) return;
-    s += own.warps;
+    s += KSPTC_WARPS;
     place = s < own.slices ? own.start[s] : 0;
     end   = s < own.slices ? own.start[s + 1] : 0;
-    prefetch(s + KSPTC_AHEAD * own.warps);
+    prefetch(s + KSPTC_AHEAD * KSPTC_WARPS);
   };
 
-  for (int ahead = 1; ahead <= KSPTC_AHEAD; ahead++) prefetch(s + ahead * own.warps);
+  for (int ahead = 1; ahead <= KSPTC_AHEAD; ahead++) prefetch(s + ahead * KSPTC_WARPS);
 #pragma unroll
-  for (int d = 0; d < depth; d++) ask(slots[d], over[d]);
+  for (int d = 0; d < KSPTC_SETS; d++) ask(slots[d], over[d]);
 #pragma unroll 1
   for (;;) {
 #pragma unroll
-    for (int d = 0; d < depth; d++) {
+    for (int d = 0; d < KSPTC_SETS; d++) {
 #pragma unroll
-      for (int k = 0; k < batch; k++) sum = KSPTCAddSlot<magnitudes>(sum, slots[d].value(k, own.dict), u[slots[d].column(k)]);
+      for (int k = 0; k < KSPTC_STREAM; k++) sum = KSPTCAddSlot<magnitudes>(sum, slots[d].value(k, own.dict), u[slots[d].column(k)]);
       const bool last = over[d];
 
       ask(slots[d], over[d]);
       if (!last) continue;
       KSPTCFinishSlice(own, now, A.lanes, sum, finish);
       sum = 0.0;
-      now += own.warps; /* .. and the one that is added */
+      now += KSPTC_WARPS; /* .. and the one that is added */
       if (now >= own.slices) return;
     }
   }
 }
 
 /* The others */
-template <bool magnitudes, bool coded, int threads, class Finish>
-__device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
+template <bool magnitudes, bool coded, class Finish>
+__device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
 
 #pragma unroll 1
-  for (int s = warp; s < own.held; s += own.warps) {
+  for (int s = warp; s < own.held; s += KSPTC_WARPS) {
     const int end = own.start[s + 1];
     double    sum = 0.0;
 
@@ -336,22 +347,21 @@ __device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCSha
   }
 }
 
-/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. batch, depth: slots of slices in device memory in a set, sets in registers */
-template <bool magnitudes = false, int batch = KSPTC_STREAM, int depth = 2, int threads, class Finish>
-__device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare<threads> &own, const double *u, Finish finish)
+/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u| */
+template <bool magnitudes = false, class Finish>
+__device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
   if (A.coded) {
     KSPTCMultHeld<magnitudes, true>(A, own, u, finish);
-    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, true, KSPTC_STREAM, depth>(A, own, u, finish);
+    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, true>(A, own, u, finish);
   } else {
     KSPTCMultHeld<magnitudes, false>(A, own, u, finish);
-    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, false, batch, depth>(A, own, u, finish);
+    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, false>(A, own, u, finish);
   }
 }
 
 /* to[g] <- what has been published of the block's ghost g for this tag, by `threads` threads of whole warps, of which this is one; to[] is there after the barrier. False: given up */
-template <int of_block>
-__device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published, const KSPTCShare<of_block> &own, double *to, uint64_t tag, int thread, int threads, const PetscTCPatience &patience, PetscInt it)
+__device__ __forceinline__ bool KSPTCFetchGhosts(const PetscTCTagged *published, const KSPTCShare &own, double *to, uint64_t tag, int thread, int threads, const PetscTCPatience &patience, PetscInt it)
 {
   const int lane = threadIdx.x % KSPTC_LANES;
 
@@ -387,50 +397,6 @@ struct KSPTCTold {
   }
 };
 
-/* The scalars of a solve, which warp 0 changes: in its registers, .. */
-template <class Scalars>
-class KSPTCKept {
-public:
-  __device__ __forceinline__ explicit KSPTCKept(const Scalars *from) : s_(*from) { }
-  template <class Change>
-  __device__ __forceinline__ void change(Change change)
-  {
-    change(s_);
-  }
-  __device__ __forceinline__ Scalars get() const { return s_; }
-
-private:
-  Scalars s_;
-};
-
-/* .. or in shared memory, where threads need their registers for vectors. By all threads; get() behind a barrier of the block */
-template <class Scalars>
-class KSPTCKeptInShared {
-public:
-  __device__ __forceinline__ explicit KSPTCKeptInShared(const Scalars *from)
-  {
-    __shared__ Scalars room;
-
-    s_ = &room;
-    if (threadIdx.x == 0) room = *from;
-    __syncthreads();
-  }
-  template <class Change>
-  __device__ __forceinline__ void change(Change change)
-  {
-    Scalars now = *s_;
-
-    change(now);
-    __syncwarp();
-    if (threadIdx.x % KSPTC_LANES == 0) *s_ = now;
-    __syncwarp();
-  }
-  __device__ __forceinline__ Scalars get() const { return *s_; }
-
-private:
-  Scalars *s_;
-};
-
 /* The record of iteration `it`, by warp 0 */
 template <class Problem, class Scalars>
 __device__ __forceinline__ void KSPTCRecord(const Problem &P, PetscInt it, const Scalars &s)
@@ -464,9 +430,9 @@ typedef struct {
   size_t   shared;
 } KSPTCGrid;
 
-static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors, unsigned threads)
+static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors)
 {
-  return {(unsigned)form->blocks, threads, KSPTCSharedBytes(form, vectors)};
+  return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCSharedBytes(form, vectors)};
 }
 
 /* Asks for all the shared memory that a block can have: others may use the kernel with another grid. can: so many blocks run at once with so many bytes */
@@ -474,8 +440,7 @@ PETSC_INTERN PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGr
 /* numbers: published by all rows; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
 PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* The same for a form, in blocks of so many vectors */
-PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can,
-                                                unsigned threads = KSPTC_THREADS);
+PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream);
 
@@ -499,9 +464,9 @@ static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, con
 
 template <class Scalars, class Vectors, class Steps>
 static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, KSPTCVectors of_block, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
-                                              cudaStream_t stream, unsigned threads = KSPTC_THREADS)
+                                              cudaStream_t stream)
 {
-  const KSPTCGrid                grid    = KSPTCGridOf(form, of_block, threads);
+  const KSPTCGrid                grid    = KSPTCGridOf(form, of_block);
   KSPTCProblem<Scalars, Vectors> problem = {};
 
   PetscFunctionBegin;

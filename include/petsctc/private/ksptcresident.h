@@ -59,7 +59,6 @@ typedef struct {
   PetscScalar      *vectors;   /* host: of the method, if it has such */
   PetscCount        build;     /* CUDA: of a layout that has been looked at .. */
   PetscBool         windowed;  /* .. and is one for windows (ksptcwindowed.cuh) */
-  PetscBool         tight;     /* CUDA: likewise of which the vectors are not all in shared memory */
   PetscBool         in_part;   /* CUDA: of a form of which blocks have no room for all slices */
 } KSPTCResidentWork;
 

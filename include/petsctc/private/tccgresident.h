@@ -21,12 +21,6 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCCGVectorsOfBlock(bool scaled)
   return {scaled ? 6 : 4, 2};
 }
 
-/* With x and r in registers, without a preconditioner */
-PETSCTC_HOST_DEVICE KSPTCVectors TCCGTightVectorsOfBlock()
-{
-  return {2, 2};
-}
-
 /* Those of a block that carries A p: of its rows x, p, w, A z, r and, with a diagonal preconditioner, its diagonal and z; of its ghosts r, w, A z and the diagonal and z */
 PETSCTC_HOST_DEVICE KSPTCVectors TCCGSingleVectorsOfBlock(bool scaled)
 {
@@ -56,10 +50,8 @@ PETSCTC_HOST_DEVICE void TCCGTestedSums(const TCCGScalars &s, PetscTCNorm norm, 
 /* What the device offers to the kernel */
 PETSC_INTERN PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip);
 
-/* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing. The second for the kernel with x and r in registers, which the first
-   takes too where vectors do not fit into shared memory */
+/* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing */
 PETSC_INTERN PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
-PETSC_INTERN PetscErrorCode TCCGRegisterCreate_CUDA(const KSPTCForm *form, KSPTCResidentWork *work, PetscBool *can);
 
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -104,11 +104,11 @@ static PetscErrorCode KSPTCCreateForm(PetscInt m, PetscCount nnz, const PetscInt
   PetscFunctionBegin;
 #if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
-    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, &form->order, state->vectors, state->tight, form->chip, &state->form, &state->fits, tc->stream));
+    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, &form->order, state->vectors, form->chip, &state->form, &state->fits, tc->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, &form->order, state->vectors, state->tight, form->chip, &state->form, &state->fits, tc->stream));
+  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, &form->order, state->vectors, form->chip, &state->form, &state->fits, tc->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,10 +130,10 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
 }
 
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
-   slots first and then x, so that a byte of it costs some four of a form. Measured: docs/performance.md */
+   slots first and then x, so that a byte of it costs some eight of a form. Measured: docs/performance.md */
 static PetscBool KSPTCFormPays(KSPTCResidentChoice choice, PetscCount streamed, const AIJTCLayout *layout)
 {
-  constexpr PetscCount in_cache = 48000000, of_layout = 4;
+  constexpr PetscCount in_cache = 48000000, of_layout = 8;
 
   if (choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
   if (KSPTCStreams(layout) && KSPTCStreamsWell(layout) && streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
@@ -151,7 +151,7 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits = PETSC_FALSE;
-  state->pays = KSPTCFormPays(state->choice, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->tight, &chip), layout);
+  state->pays = KSPTCFormPays(state->choice, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->vectors, KSPTCKeepsSlots(layout), &chip), layout); /* where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), &chip};
 

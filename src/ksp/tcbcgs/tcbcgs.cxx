@@ -528,7 +528,6 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->diagonal.projects = PETSC_TRUE;
   bcgs->resident.kernel   = TCBCGSResidentKernels;
   bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false, false, false);
-  bcgs->resident.tight    = bcgs->resident.vectors;
   bcgs->resident.fastest  = KSPTC_VARIANT_SINGLE;
   bcgs->columns.solve     = KSPTCMatSolve<KSP_TCBCGS>;
   bcgs->columns.least     = 18.0;

@@ -820,7 +820,6 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->release              = KSPTCRelease_TCCG;
   cg->resident.kernel      = TCCGResidentKernels;
   cg->resident.vectors     = TCCGVectorsOfBlock(false);
-  cg->resident.tight       = TCCGTightVectorsOfBlock();
   cg->resident.fastest     = KSPTC_VARIANT_PIPELINED;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 

@@ -194,7 +194,6 @@ __global__ void __launch_bounds__(THREADS) GhostsKernel(const __grid_constant__ 
   int32_t next = table.before[word];
 
   for (uint32_t bits = table.bits[word]; bits; bits &= bits - 1) form.ghost[next++] = (int32_t)(word % table.words) * 32 + __ffs((int)bits) - 1;
-  if (table.bits[word]) atomicOr(form.shown + word % table.words, table.bits[word]);
 }
 
 __global__ void __launch_bounds__(THREADS) ColumnsKernel(const __grid_constant__ KSPTCForm form, const __grid_constant__ GhostTable table, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
@@ -464,13 +463,11 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
 
   PetscFunctionBegin;
   PetscCall(Allocate(form->ghosts, &form->ghost, room));
-  PetscCall(Allocate(table->words, &form->shown, room));
   PetscCall(Allocate(form->places, &form->column, room));
   PetscCall(Allocate(form->coded ? 0 : form->places, &form->value, room));
   PetscCall(Allocate(form->coded ? form->places : 0, &form->code, room));
   PetscCall(Allocate(form->coded ? KSPTC_DICT : 0, &form->dict, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cudaMemsetAsync(form->shown, 0, table->words * sizeof(*form->shown), stream));
   if (form->ghosts) GhostsKernel<<<(unsigned)((words - 1) / THREADS + 1), THREADS, 0, stream>>>(*form, *table);
   PetscCallCUDA(cudaGetLastError());
   ColumnsKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, *table, i, j);
@@ -525,7 +522,7 @@ PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSP
 
 PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
 {
-  void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->shown, form->column, form->value, form->code, form->dict};
+  void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->column, form->value, form->code, form->dict};
 
   PetscFunctionBegin;
   *form = {};
@@ -535,15 +532,15 @@ PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form,
-                                    PetscBool *fits, PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+                                    PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *form = {};
   *fits = PETSC_FALSE;
-  KSPTCFormShape(m, nnz, vectors, least, chip, form);
+  KSPTCFormShape(m, nnz, vectors, chip, form);
   form->cuda = PETSC_TRUE;
   ierr       = form->blocks ? Create(i, j, a, order, chip, form, fits, stream) : PETSC_SUCCESS;
   if (ierr || !*fits) PetscCall(KSPTCFormDestroy_CUDA(form));

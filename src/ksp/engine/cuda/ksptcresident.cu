@@ -96,9 +96,9 @@ PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can, unsigned threads)
+PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
 {
-  const KSPTCGrid grid = KSPTCGridOf(form, vectors, threads);
+  const KSPTCGrid grid = KSPTCGridOf(form, vectors);
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentWorkCreate(kernels, count, &grid, numbers, record, sums, work, can));

@@ -30,7 +30,6 @@ PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form)
   PetscCall(PetscFree(form->block_ghost));
   PetscCall(PetscFree(form->start));
   PetscCall(PetscFree(form->ghost));
-  PetscCall(PetscFree(form->shown));
   PetscCall(PetscFree(form->column));
   PetscCall(PetscFree(form->value));
   PetscCall(PetscFree(form->code));
@@ -132,8 +131,6 @@ static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], const s
   form->ghosts = (int32_t)ghosts.size();
   PetscCall(PetscMalloc1(form->ghosts, &form->ghost));
   std::copy(ghosts.begin(), ghosts.end(), form->ghost);
-  PetscCall(PetscCalloc1((form->m - 1) / 32 + 1, &form->shown));
-  for (int32_t row : ghosts) form->shown[row / 32] |= 1u << row % 32;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -251,15 +248,15 @@ static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, KSPTCVectors least, const KSPTCChip *chip, KSPTCForm *form,
-                                    PetscBool *fits, PETSC_UNUSED PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+                                    PETSC_UNUSED PetscTCStream stream)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *form = {};
   *fits = PETSC_FALSE;
-  KSPTCFormShape(m, nnz, vectors, least, chip, form);
+  KSPTCFormShape(m, nnz, vectors, chip, form);
   ierr = form->blocks ? Create(i, j, a, order, chip, form, fits) : PETSC_SUCCESS;
   if (ierr || !*fits) PetscCall(KSPTCFormDestroy_Host(form));
   PetscCall(ierr);
@@ -277,7 +274,8 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t first, i
   for (int32_t place = A->start[slice]; place < A->start[slice + 1]; place++) {
     const int32_t column = A->column[place];
 
-    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k]) sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->coded ? A->dict[A->code[place]] : A->value[place], x[KSPTCMatrixRow(A->order, column < own ? A->block_row[k] + column : ghost[column - own])]);
+    if (column < own + A->block_ghost[k + 1] - A->block_ghost[k])
+      sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->coded ? A->dict[A->code[place]] : A->value[place], x[KSPTCMatrixRow(A->order, column < own ? A->block_row[k] + column : ghost[column - own])]);
   }
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];

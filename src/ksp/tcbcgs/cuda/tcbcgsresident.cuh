@@ -52,7 +52,7 @@ enum Side {
   RIGHT
 };
 
-struct Share : KSPTCShare<> {
+struct Share : KSPTCShare {
   double *x, *rp, *v, *t, *d, *p, *r, *u; /* d is nothing without a preconditioner, u what is multiplied by if that is neither p nor r */
   double *gp, *gr, *gu, *gv, *gt;         /* of the ghosts */
 

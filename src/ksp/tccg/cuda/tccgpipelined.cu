@@ -35,7 +35,7 @@ enum Stage {
   STAGES
 };
 
-struct Share : KSPTCShare<> {
+struct Share : KSPTCShare {
   double *x, *r, *p, *s, *z, *w, *d, *m;
 
   __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCCGPipelinedVectorsOfBlock(scaled), memory)

@@ -44,9 +44,7 @@ constexpr int SUMS_OF = kind == PLAIN    ? 1
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 1>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
-struct Share : KSPTCShare<> {
-  using Kept = KSPTCKept<TCCGScalars>;
-
+struct Share : KSPTCShare {
   double *x, *r, *w, *d, *z, *p, *y; /* y: z of the ghosts. z is r, and d nothing, without a preconditioner */
 
   __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCCGVectorsOfBlock(scaled), memory)
@@ -147,37 +145,36 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   KSPTCRecord(P, it, s);
 }
 
-/* The kernel. Own: a block's share, which says where the vectors are */
-template <bool tensor, Kind kind, class Own>
-__device__ __forceinline__ void Iterate(const Problem &P, Own &own)
+template <bool tensor, Kind kind>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
   constexpr bool scaled = kind != PLAIN;
 
-  using One  = GridReduce<1, tensor, Own::threads>;
-  using Many = GridReduce<SUMS_OF<kind>, tensor, Own::threads>;
+  using One  = GridReduce<1, tensor, KSPTC_THREADS>;
+  using Many = GridReduce<SUMS_OF<kind>, tensor, KSPTC_THREADS>;
   union Sums
   {
     typename One::Shared  one;
     typename Many::Shared many;
   };
-  __shared__ Sums      shared;
-  __shared__ KSPTCTold told; /* b and shift, or a and mean */
-  Barrier              barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  typename Own::Kept   scalars(P.scalars);
-  PetscInt             it      = P.chunk.first;
-  const auto           nothing = [](uint64_t, int, int) { return true; };
-  const auto           fetch   = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.y, t, thread, threads, barrier.patience(), it); };
-  const double         none    = 0.0;
-  bool                 alive;
+  extern __shared__ __align__(16) double memory[];
+  __shared__ Sums                        shared;
+  __shared__ KSPTCTold                   told; /* b and shift, or a and mean */
+  const Share                            own(P.A, scaled, memory);
+  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCCGScalars                            s       = *P.scalars; /* kept by warp 0 */
+  PetscInt                               it      = P.chunk.first;
+  const auto                             nothing = [](uint64_t, int, int) { return true; };
+  const auto                             fetch   = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.y, t, thread, threads, barrier.patience(), it); };
+  const double                           none    = 0.0;
+  bool                                   alive;
 
-  if (scalars.get().stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   Load<scaled>(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive            = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
-    scalars.change([&](TCCGScalars &s) {
-      Begin(s, it == 0);
-      told.tell(s.stop, s.b, s.shift);
-    });
+    Begin(s, it == 0);
+    told.tell(s.stop, s.b, s.shift);
   });
   const bool began = told.stop == 0.0;
 
@@ -189,34 +186,21 @@ __device__ __forceinline__ void Iterate(const Problem &P, Own &own)
     const double pw = Multiply(P, own);
 
     alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) {
-      scalars.change([&](TCCGScalars &s) {
-        TCCGEndCurvature(s, total[0], it == 0);
-        told.tell(s.stop, s.a, s.mean);
-      });
+      TCCGEndCurvature(s, total[0], it == 0);
+      told.tell(s.stop, s.a, s.mean);
     });
     if (!alive || told.stop != 0.0) break;
     Update<kind>(P, own, told.one, told.other, barrier.next(), sum);
     ++it;
     alive = barrier.template sum<Many, SUMS_OF<kind>>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
-      scalars.change([&](TCCGScalars &s) {
-        End<kind>(P, s, it, total);
-        if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
-        told.tell(s.stop, s.b, s.shift);
-      });
+      End<kind>(P, s, it, total);
+      if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
+      told.tell(s.stop, s.b, s.shift);
     });
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
   if (began) Store<scaled>(P, own);
-  KSPTCLeave(P, it, scalars.get());
-}
-
-template <bool tensor, Kind kind>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
-{
-  extern __shared__ __align__(16) double memory[];
-  const Share                            own(P.A, kind != PLAIN, memory);
-
-  Iterate<tensor, kind>(P, own);
+  KSPTCLeave(P, it, s);
 }
 } // namespace tccgresident

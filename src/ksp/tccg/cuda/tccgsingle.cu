@@ -32,7 +32,7 @@ constexpr int SUMS_OF = scaled ? 1 + TCCG_TESTED_SUMS : 2;
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS_OF<true>, 2>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
-struct Share : KSPTCShare<> {
+struct Share : KSPTCShare {
   double *x, *p, *w, *s, *d, *r, *z;
   double *gw, *gs, *gd, *gr; /* of the ghosts */
 
