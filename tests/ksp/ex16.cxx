@@ -4,7 +4,7 @@ static char help[] = "Resident solvers with a part of the matrix on the chip, it
 
 #include "ab.h"
 
-static const char resident[] = "resident, 64 iterations in a call", in_part[] = "resident, 64 iterations in a call, part of the matrix read from device memory";
+static const char resident[] = "resident, 64 iterations in a call\n", in_part[] = "resident, 64 iterations in a call, part of the matrix read from device memory";
 static PetscBool  part = PETSC_FALSE;
 
 /* Every entry gets a value of its own, symmetric as before */
@@ -94,6 +94,6 @@ int main(int argc, char **argv)
       test:
          suffix: cuda
          requires: cuda
-         args: -mat_type {{aijcusparse aijtc}} -mat_vec_type cuda -m 720 -k 700 -part
+         args: -mat_type {{aijcusparse aijtc}} -mat_vec_type cuda -m 650 -k 620 -part
 
 TEST*/

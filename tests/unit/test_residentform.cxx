@@ -236,15 +236,18 @@ TEST_P(ResidentForm, CodesFewValues)
   for (PetscScalar &a : B.a) a = -2.0 * a; /* other values, as many; and then too many, of which nothing comes in */
   ASSERT_TRUE(computed.Fill(B));
   ASSERT_NO_FATAL_FAILURE(ExpectSameForm(OwnedForm(false, B, four, some), computed));
-  const auto code = computed.Get(F.code, F.places);
-  for (size_t k = 0; k < B.a.size(); k++) B.a[k] = 1.0 + (PetscScalar)(k % 255); /* zero is one of them */
+  for (size_t k = 0; k < B.a.size(); k++) B.a[k] = 1.0 + (PetscScalar)(k % 255); /* as many as there is room for */
   ASSERT_TRUE(computed.Fill(B));
   ASSERT_NO_FATAL_FAILURE(ExpectSameForm(OwnedForm(false, B, four, some), computed));
   for (size_t k = 0; k < B.a.size(); k++) B.a[k] = 1.0 + (PetscScalar)(k % 256);
+  const auto code = computed.Get(F.code, F.places);
+  const auto dict = computed.Get(F.dict, KSPTC_DICT);
   ASSERT_FALSE(computed.Fill(B));
+  ASSERT_EQ(computed.Get(F.code, F.places), code);
+  ASSERT_EQ(computed.Get(F.dict, KSPTC_DICT), dict);
   ASSERT_FALSE(OwnedForm(cuda, B, four, some).form.coded);
   ASSERT_TRUE(OwnedForm(cuda, B, four, some).fits);
-  B.a[77] = NAN; /* every bit pattern is a value */
+  B.a[77] = NAN; /* bit patterns are values */
   for (size_t k = 0; k < B.a.size(); k++) B.a[k] = k % 3 ? B.a[77] : (k % 2 ? -0.0 : 0.0);
   ASSERT_TRUE(computed.Fill(B));
   ASSERT_NO_FATAL_FAILURE(ExpectSameForm(OwnedForm(false, B, four, some), computed));

@@ -60,7 +60,8 @@ typedef struct {
   Mat                        address;      /* of what the form was made. Never looked into, NULL: there is none */
   PetscObjectId              id;
   PetscObjectState           nonzerostate, state;
-  KSPTCResidentChoice        made_by; /* the option then */
+  KSPTCResidentChoice        made_by;     /* the option then */
+  PetscBool                  made_beside; /* might the matrix be read from its layout then? */
   PetscBool                  fits;
   PetscBool                  pays;   /* not: so much of the matrix would be read from device memory that a form is not worth it */
   KSPTCForm                  form;   /* nothing unless it fits */

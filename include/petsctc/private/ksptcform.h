@@ -3,7 +3,7 @@
    slices, from its first on, as there is room for; the others it reads from device memory in every product. Raw pointers, sizes and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
 
    Rows and columns have numbers of the form's own where an order is given: row n of the form is row order[n] of the matrix. An order of clusters, as gathered layouts have (aijtclayout.h), leaves blocks far fewer ghosts
-   than numbers without meaning do; so do pencils on a grid whose rows come line by line and plane by plane: slabs of equally many rows, each cut into equally many pencils of whole lines, so that a block of the form has a
+   than numbers without meaning do; so do pencils on a grid whose rows come line by line and plane by plane (of a stencil without diagonals): slabs of equally many rows, each cut into equally many pencils of whole lines, so that a block of the form has a
    pencil and a surface of four narrow sides instead of two whole planes. Below, rows and columns are those of the form.
 
    Block k has the consecutive rows block_row[k] .. block_row[k + 1] - 1: as even a share of nonzeros + w rows as whole rows allow, where the solver's vectors of a row are as large as w nonzeros: that is
@@ -40,7 +40,7 @@ enum {
 };
 
 /* Nonzeros of a form, at most: it has no more than 32 places for each, which are counted in 32 bits */
-#define KSPTC_NONZEROS ((PetscCount)1 << 26)
+#define KSPTC_NONZEROS (((PetscCount)1 << 26) - 1)
 
 /* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts */
 typedef struct {
@@ -154,7 +154,7 @@ PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, con
                                                  PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
-/* Values anew, from CSR arrays of the same pattern. can: not where there are more of them than a dictionary has room for; then nothing has changed, and the form has to be created anew. Waits for the device if it is coded */
+/* Values anew, from CSR arrays of the same pattern. can: not where there are more of them than a dictionary has room for, or device memory has none for a table of them; then nothing has changed, and the form has to be created anew. Waits for the device if it is coded */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
 /* y <- A x; y <- |A| |x|; vectors of the matrix */

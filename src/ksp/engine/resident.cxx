@@ -82,7 +82,8 @@ typedef struct {
   const KSPTCChip *chip;
 } KSPTCNewForm;
 
-/* The clusters that a gathered layout has; pencils where the layout has found a grid, whose lines are much shorter than its planes; else the matrix's order */
+/* The clusters that a gathered layout has; pencils where the layout has found a grid, whose lines are much shorter than its planes: one of a stencil without diagonals,
+   since how far rows reach is then the distance of planes; else the matrix's order */
 static KSPTCOrder KSPTCOrderOf(const AIJTCLayout *layout)
 {
   constexpr PetscInt lines = 4; /* of a plane, at least, and planes */
@@ -131,13 +132,13 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
 
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
    slots first and then x, so that a byte of it costs some eight of a form. Measured: docs/performance.md */
-static PetscBool KSPTCFormPays(KSPTCResidentChoice choice, PetscCount streamed, const AIJTCLayout *layout)
+static PetscBool KSPTCFormPays(const KSPTCResident *state, PetscCount streamed, const AIJTCLayout *layout)
 {
   constexpr PetscCount in_cache = 48000000, of_layout = 8;
 
-  if (choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
-  if (KSPTCStreams(layout) && KSPTCStreamsWell(layout) && streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
-  return (PetscBool)(choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
+  if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
+  if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout) && streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
+  return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
 }
 
 /* The form, if there is room for it and it pays: then state->fits */
@@ -151,12 +152,12 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits = PETSC_FALSE;
-  state->pays = KSPTCFormPays(state->choice, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->vectors, KSPTCKeepsSlots(layout), &chip), layout); /* where slots of the layout are constants, values are few */
+  state->pays = KSPTCFormPays(state, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->vectors, KSPTCKeepsSlots(layout), &chip), layout); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), &chip};
 
   PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
-  if (!state->fits || KSPTCFormPays(state->choice, state->form.streamed, layout)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->fits || KSPTCFormPays(state, state->form.streamed, layout)) PetscFunctionReturn(PETSC_SUCCESS);
   state->pays = state->fits = PETSC_FALSE;
   PetscCall(KSPTCReleaseForm(state));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -168,7 +169,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
   const PetscObjectId    id    = ((PetscObject)A)->id;
   const PetscObjectState value = ((PetscObject)A)->state;
   KSPTCResident         *state = &tc->resident;
-  const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice);
+  const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream);
 
   PetscFunctionBegin;
   if (alike && (state->state == value || !state->fits || useless)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -178,8 +179,9 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
   }
   if (!alike || !state->fits) { /* not: too many values for the dictionary */
     PetscCall(KSPTCResidentRelease(tc));
-    state->backend = tc->backend;
-    state->made_by = state->choice;
+    state->backend     = tc->backend;
+    state->made_by     = state->choice;
+    state->made_beside = state->may_stream;
     PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
     PetscCall(KSPTCTryForm(tc, A));
   }
@@ -272,7 +274,7 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCUpdateForm(tc, A, KSPTCCannotHold(state, identity)));
   if (!state->pays) *why = "the matrix does not fit on the chip, and the steps, or its layout, are as fast as what does not";
-  else if (!state->fits) *why = "the vectors do not fit on the chip, or the form of the matrix into device memory, or it is padding for the most part";
+  else if (!state->fits) *why = "the vectors do not fit on the chip, or the form of the matrix into device memory, or it is padding for the most part, or has more than 2^26 nonzeros";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCHoldWith(tc, identity, &can));
   if (!can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
