@@ -186,23 +186,21 @@ static inline void KSPTCFormShape(PetscInt m, PetscCount nnz, KSPTCVectors vecto
 /* The bytes of the largest block, from arrays in host memory: places of the blocks are block_start[]. fits: a block's vectors into the chip's, its columns into 16 bits, and what is read is not padding for the most part */
 static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t block_slice[], const int32_t block_start[], const int32_t block_ghost[], const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
 {
-  const size_t dict = KSPTCDictBytes(form), saved = KSPTC_PLACE_BYTES - KSPTCPlaceBytes(form);
-
   *fits          = PETSC_TRUE;
   form->streamed = 0;
   for (int v = 0; v <= KSPTC_VECTORS; v++) form->shared[v] = form->least[v] = 0;
   for (int k = 0; k < form->blocks; k++) {
     const int32_t rows = block_row[k + 1] - block_row[k], ghosts = block_ghost[k + 1] - block_ghost[k], places = block_start[k + 1] - block_start[k], slices = block_slice[k + 1] - block_slice[k];
-    const size_t  bytes = KSPTCBytesOfBlock(places, rows, ghosts, slices, form->vectors) - places * saved + dict;
+    const size_t  matrix = places * KSPTCPlaceBytes(form) + ghosts * sizeof(int32_t);
 
-    if (bytes > chip->shared) form->streamed += bytes - chip->shared;
     if (rows + ghosts > UINT16_MAX) *fits = PETSC_FALSE;
     form->most_ghosts = PetscMax(form->most_ghosts, ghosts);
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
-      const KSPTCVectors of_solver = {v, form->vectors.ghosts};
+      const size_t least = KSPTCBytesOfVectors(rows, ghosts, slices, {v, form->vectors.ghosts}) + KSPTCDictBytes(form), all = least + matrix;
 
-      form->shared[v] = PetscMax(form->shared[v], KSPTCBytesOfBlock(places, rows, ghosts, slices, of_solver) - places * saved + dict);
-      form->least[v]  = PetscMax(form->least[v], KSPTCBytesOfVectors(rows, ghosts, slices, of_solver) + dict);
+      if (v == form->vectors.rows && all > chip->shared) form->streamed += all - chip->shared;
+      form->shared[v] = PetscMax(form->shared[v], all);
+      form->least[v]  = PetscMax(form->least[v], least);
     }
   }
   if (form->least[form->vectors.rows] > chip->shared || (form->streamed && form->places > KSPTC_PADDING * form->nnz)) *fits = PETSC_FALSE;

@@ -18,6 +18,7 @@
 #include <petscdevice_cuda.h>
 #include <petsctc/private/ksptcresident.h>
 #include <petsctc/private/sum_barrier.cuh>
+#include <type_traits>
 
 constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to keep registers in memory */
 constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
@@ -217,11 +218,11 @@ private:
   }
 };
 
-/* N slots of a lane, from a slice that is not in shared memory. Of places from `end` on: nothing */
+/* N slots of a lane, from a slice that is not in shared memory: columns, and values or their numbers in the dictionary. Of places from `end` on: nothing */
 template <int N, bool coded>
 struct KSPTCSlots {
-  double number[N];
-  int    place[N];
+  std::conditional_t<coded, int, double> number[N];
+  int                                    place[N];
 
   __device__ __forceinline__ void load(const KSPTCStream &from, int at, int end, int zero)
   {
@@ -229,41 +230,15 @@ struct KSPTCSlots {
     for (int k = 0; k < N; k++) {
       const bool is = at + KSPTC_LANES * k < end;
 
-      place[k]  = is ? __ldg(from.column + at + KSPTC_LANES * k) : zero;
-      number[k] = is ? __ldg(from.value + at + KSPTC_LANES * k) : 0.0;
+      place[k] = is ? __ldg(from.column + at + KSPTC_LANES * k) : zero;
+      if constexpr (coded) number[k] = is ? __ldg(from.code + at + KSPTC_LANES * k) : 0;
+      else number[k] = is ? __ldg(from.value + at + KSPTC_LANES * k) : 0.0;
     }
-  }
-  __device__ __forceinline__ int column(int k) const
-  {
-    return place[k];
-  }
-  __device__ __forceinline__ double value(int k, const double *) const
-  {
-    return number[k];
-  }
-};
-
-template <int N>
-struct KSPTCSlots<N, true> {
-  int place[N], number[N];
-
-  __device__ __forceinline__ void load(const KSPTCStream &from, int at, int end, int zero)
-  {
-#pragma unroll
-    for (int k = 0; k < N; k++) {
-      const bool is = at + KSPTC_LANES * k < end;
-
-      place[k]  = is ? __ldg(from.column + at + KSPTC_LANES * k) : zero;
-      number[k] = is ? __ldg(from.code + at + KSPTC_LANES * k) : 0;
-    }
-  }
-  __device__ __forceinline__ int column(int k) const
-  {
-    return place[k];
   }
   __device__ __forceinline__ double value(int k, const double *dict) const
   {
-    return dict[number[k]];
+    if constexpr (coded) return dict[number[k]];
+    else return number[k];
   }
 };
 
@@ -303,7 +278,7 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
 #pragma unroll
     for (int d = 0; d < KSPTC_SETS; d++) {
 #pragma unroll
-      for (int k = 0; k < KSPTC_STREAM; k++) sum = KSPTCAddSlot<magnitudes>(sum, slots[d].value(k, own.dict), u[slots[d].column(k)]);
+      for (int k = 0; k < KSPTC_STREAM; k++) sum = KSPTCAddSlot<magnitudes>(sum, slots[d].value(k, own.dict), u[slots[d].place[k]]);
       const bool last = over[d];
 
       ask(slots[d], over[d]);
