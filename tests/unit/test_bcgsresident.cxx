@@ -112,6 +112,14 @@ struct Single : Classic {
   }
 };
 
+/* With thin blocks, of which the host's twin knows nothing */
+struct Thin : BCGS {
+  using Matrix = HeldMatrix<Thin>;
+
+  static std::vector<Jacobi> sides() { return {Jacobi::None, Jacobi::Left}; }
+  static KSPTCVectors        vectors(bool) { return TCBCGSThinVectorsOfBlock(); }
+};
+
 /* BiCGSTAB as it is in the books, in long double, of D A, A D or A: alpha_k, omega_k, r.rp and r.r after iteration k + 1, and x after the last */
 struct Reference {
   using Long = std::vector<long double>;
@@ -179,6 +187,7 @@ double Distance(const Vector &x, const std::vector<long double> &y)
 class BCGSResident : public ResidentTest { };
 class BCGSStreamed : public ResidentTest { };
 class BCGSResidentSingle : public ResidentTest { };
+class BCGSThin : public ResidentTest { };
 #define BCGS_TEST(Test) \
   template <class Method> \
   void Try##Test(Backend backend); \
@@ -186,11 +195,20 @@ class BCGSResidentSingle : public ResidentTest { };
   { \
     Try##Test<Single<BCGS>>(GetParam()); \
   } \
+  TEST_P(BCGSThin, Test) \
+  { \
+    Try##Test<Thin>(GetParam()); \
+  } \
   RESIDENT_TEST(BCGSResident, BCGS, BCGSStreamed, StreamedBCGS, Test)
 
 TEST_P(BCGSResident, PartsChangeNoBit)
 {
   ExpectPartsChangeNoBit<BCGS>(GetParam());
+}
+
+TEST_P(BCGSThin, PartsChangeNoBit)
+{
+  ExpectPartsChangeNoBit<Thin>(GetParam());
 }
 
 TEST_P(BCGSResidentSingle, PartsChangeNoBit)
@@ -389,6 +407,7 @@ BCGS_TEST(StopsForRho)
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Backends, BCGSThin, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSResidentSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, BCGSResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);

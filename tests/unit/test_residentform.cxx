@@ -47,6 +47,8 @@ void ExpectSameForm(const OwnedForm &e, const OwnedForm &c)
   ASSERT_NO_FATAL_FAILURE(ExpectSame("block_ghost", e, c, &KSPTCForm::block_ghost, e.form.blocks + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("ghost", e, c, &KSPTCForm::ghost, e.form.ghosts));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("start", e, c, &KSPTCForm::start, e.form.slices + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("cut", e, c, &KSPTCForm::cut, e.form.slices));
+  ASSERT_NO_FATAL_FAILURE(ExpectSame("shown", e, c, &KSPTCForm::shown, (e.form.m - 1) / 32 + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectSame("column", e, c, &KSPTCForm::column, e.form.places));
   ASSERT_EQ(e.form.coded, c.form.coded);
   if (e.form.coded) {
@@ -87,9 +89,18 @@ TEST_P(ResidentForm, HoldsTheMatrix)
     const auto            column      = owned.Get(F.column, F.places);
     const auto            block_ghost = owned.Get(F.block_ghost, F.blocks + 1), ghost = owned.Get(F.ghost, F.ghosts);
     const auto            value = owned.Get(F.value, F.places);
+    const auto            cut   = owned.Get(F.cut, F.slices);
+    const auto            shown = owned.Get(F.shown, (A.m - 1) / 32 + 1);
     std::vector<PetscInt> order = system.order, number(A.m);
+    std::set<PetscInt>    all;
 
     if (order.empty()) order = Range(0, A.m);
+    if (F.order) {
+      const auto of_form = owned.Get(F.order, A.m);
+
+      for (int b = 0; b < F.blocks; b++) ASSERT_TRUE(std::is_permutation(of_form.begin() + row[b], of_form.begin() + row[b + 1], order.begin() + row[b])) << "block " << b;
+      order.assign(of_form.begin(), of_form.end());
+    }
     for (PetscInt n = 0; n < A.m; n++) number[order[n]] = n;
     ASSERT_EQ(row[0], 0);
     ASSERT_EQ(row[F.blocks], A.m);
@@ -98,16 +109,23 @@ TEST_P(ResidentForm, HoldsTheMatrix)
     ASSERT_EQ(block_ghost[F.blocks], F.ghosts);
     ASSERT_TRUE(F.lanes == 1 || (PetscCount)A.i[A.m] > (PetscCount)KSPTC_LANE_SHARE * F.lanes / 2 * A.m);
     for (int b = 0; b < F.blocks; b++) {
-      const PetscInt     rows_of_slice = KSPTC_LANES / F.lanes, rows = row[b + 1] - row[b];
+      const PetscInt     rows = row[b + 1] - row[b];
+      PetscInt           s = slice[b] - 1, next = 0, first = 0, lanes = 0; /* the slice, the row behind it, its first one */
       size_t             entries = 0, filled = 0;
       std::set<PetscInt> expected;
 
-      ASSERT_EQ(slice[b + 1] - slice[b], (rows + rows_of_slice - 1) / rows_of_slice);
       for (PetscInt n = row[b]; n < row[b + 1]; n++) {
-        const PetscInt s = slice[b] + (n - row[b]) / rows_of_slice, lane = (n - row[b]) % rows_of_slice * F.lanes, r = order[n];
+        const PetscInt r = order[n];
 
+        if (n - row[b] == next) {
+          s++;
+          first = next;
+          lanes = KSPTCCutLanes(cut[s]);
+          ASSERT_EQ(KSPTCCutRow(cut[s]), first);
+          next += KSPTC_LANES / lanes;
+        }
         for (PetscInt k = 0; k < A.Length(r); k++) {
-          const PetscInt place = start[s] + KSPTC_LANES * (k / F.lanes) + lane + k % F.lanes, c = number[A.j[A.i[r] + k]];
+          const PetscInt place = start[s] + KSPTC_LANES * (k / lanes) + (n - row[b] - first) * lanes + k % lanes, c = number[A.j[A.i[r] + k]];
 
           ASSERT_LT(place, start[s + 1]) << "row " << r;
           ASSERT_EQ(column[place] < rows ? row[b] + column[place] : ghost.at(block_ghost[b] + column[place] - rows), c) << "row " << r << ", entry " << k;
@@ -120,10 +138,43 @@ TEST_P(ResidentForm, HoldsTheMatrix)
         if (column[place] != rows + block_ghost[b + 1] - block_ghost[b]) filled++;
         else ASSERT_EQ(value[place], 0.0);
       }
+      ASSERT_EQ(s + 1, slice[b + 1]) << "block " << b;
       ASSERT_EQ(filled, entries) << "block " << b;
+      all.insert(expected.begin(), expected.end());
       ASSERT_TRUE(std::equal(expected.begin(), expected.end(), ghost.begin() + block_ghost[b], ghost.begin() + block_ghost[b + 1])) << "block " << b;
     }
+    for (PetscInt n = 0; n < A.m; n++) ASSERT_EQ(shown[n / 32] >> n % 32 & 1, all.count(n)) << "row " << n;
   }
+}
+
+/* Where rows have very different lengths, they come by length in a block, in slices of as many lanes as they need, with few places in vain */
+TEST_P(ResidentForm, SortsRowsByLength)
+{
+  const Csr        A = Dominant(FromColumns(9000, [](PetscInt r) { return Range(r, std::min(r + (r % 32 ? 1 : (r % 1024 ? 64 : 900)), (PetscInt)9000)); }), false);
+  const OwnedForm  owned(cuda, A, four, Chip(cuda)), expected(false, A, four, Chip(cuda)), grid(cuda, Dominant(SevenPoint(43), true), four, Chip(cuda));
+  const KSPTCForm &F = owned.form;
+
+  ASSERT_TRUE(owned.fits);
+  ASSERT_EQ(grid.form.order, nullptr);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, owned));
+  ASSERT_LT(2 * F.places, 3 * F.nnz);
+  const auto row = owned.Get(F.block_row, F.blocks + 1), order = owned.Get(F.order, A.m), slice = owned.Get(F.block_slice, F.blocks + 1), cut = owned.Get(F.cut, F.slices);
+  int        widths = 0;
+
+  for (int b = 0; b < F.blocks; b++) {
+    for (PetscInt n = row[b] + 1; n < row[b + 1]; n++) {
+      ASSERT_GE(A.Length(order[n - 1]), A.Length(order[n]));
+      if (A.Length(order[n - 1]) == A.Length(order[n])) { ASSERT_LT(order[n - 1], order[n]); }
+    }
+    for (int s = slice[b]; s < slice[b + 1]; s++) {
+      const int lanes = KSPTCCutLanes(cut[s]), longest = A.Length(order[row[b] + KSPTCCutRow(cut[s])]);
+
+      widths |= 1 << KSPTCCutWidth(cut[s]);
+      ASSERT_TRUE(lanes == KSPTC_LANES || longest <= KSPTC_SORTED_SHARE * lanes);
+      ASSERT_TRUE(lanes == 1 || longest > KSPTC_SORTED_SHARE * lanes / 2);
+    }
+  }
+  ASSERT_EQ(widths, 1 << 0 | 1 << 3 | 1 << 5); /* lanes 32, 4, 1 */
 }
 
 /* Pencils are all rows, each once, in slabs that come one after the other; on grids they leave fewer ghosts; the form is the same in both memories */
@@ -261,12 +312,6 @@ TEST_P(ResidentForm, SaysWhatDoesNotFit)
   chip.shared = KSPTCBytesOfVectors(A.m, 0, 0, four) / KSPTC_BLOCKS; /* too few for vectors of ghosts, too */
   ASSERT_FALSE(OwnedForm(cuda, A, four, chip).fits);
   ASSERT_TRUE(OwnedForm(cuda, A, four, Chip(cuda)).fits);
-  { /* slots of rows of very different length, which are read only where all fit */
-    const Csr P = Dominant(FromColumns(9000, [](PetscInt r) { return Range(r, std::min(r + (r % 32 ? 1 : 64), (PetscInt)9000)); }), false);
-
-    ASSERT_FALSE(OwnedForm(cuda, P, four, {chip.blocks, 100000}).fits);
-    if (!cuda) { ASSERT_TRUE(OwnedForm(cuda, P, four, {chip.blocks, SIZE_MAX}).fits); }
-  }
   if (!cuda) { /* 16 bits do not number the columns */
     const Csr D = Dominant(FromColumns(70001, [](PetscInt r) { return Range(r, r + 1); }), true);
 
@@ -292,7 +337,7 @@ TEST_P(ResidentForm, SaysHowMuchIsHeld)
   if (all.blocks < KSPTC_BLOCKS) GTEST_SKIP() << "the device has too few multiprocessors for the matrix";
   ASSERT_TRUE(part.fits);
   for (int b = 0; b < F.blocks; b++) {
-    const size_t vectors = ((size_t)(row[b + 1] - row[b]) * 4 + (size_t)(ghost[b + 1] - ghost[b]) * 2 + 2) * sizeof(PetscScalar) + (size_t)(slice[b + 1] - slice[b] + 1) * 4;
+    const size_t vectors = ((size_t)(row[b + 1] - row[b]) * 4 + (size_t)(ghost[b + 1] - ghost[b]) * 2 + 2) * sizeof(PetscScalar) + (size_t)(slice[b + 1] - slice[b] + 1) * 8 + (size_t)((row[b + 1] - row[b]) / 32 + 2) * 4;
     const size_t bytes   = vectors + (size_t)(start[slice[b + 1]] - start[slice[b]]) * (sizeof(PetscScalar) + 2) + (size_t)(ghost[b + 1] - ghost[b]) * 4;
 
     shared = std::max(shared, bytes);

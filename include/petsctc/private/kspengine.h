@@ -47,11 +47,13 @@ typedef struct {
 typedef struct {
   const KSPTCResidentKernel *kernel;       /* [KSPTC_BACKENDS] */
   KSPTCVectors               vectors;      /* of a block, at least */
+  KSPTCVectors               thin;         /* of one that has others in device memory, with classic recurrences; no rows: its method has no such blocks */
   KSPTCVariant               fastest;      /* of its method, with the matrix on the chip */
   KSPTCVariant               wanted;       /* of the solve under way */
   KSPTCVariant               variant;      /* the same, resident: its recurrences */
   PetscBool                  may_pipeline; /* the same */
   PetscBool                  may_stream;   /* of its method: may the matrix be read from its layout? */
+  PetscBool                  may_thin;     /* of the solve under way: thin blocks have no preconditioner from the right */
   PetscBool                  may_project;  /* of its method: may the preconditioner end with a projection? */
   KSPTCResidentChoice        choice;       /* option */
   PetscBool                  is;           /* of the solve under way, from its first iteration on */
@@ -62,6 +64,7 @@ typedef struct {
   PetscObjectState           nonzerostate, state;
   KSPTCResidentChoice        made_by;     /* the option then */
   PetscBool                  made_beside; /* might the matrix be read from its layout then? */
+  PetscBool                  made_thin;   /* might blocks be thin? */
   PetscBool                  fits;
   PetscBool                  pays;   /* not: so much of the matrix would be read from device memory that a form is not worth it */
   KSPTCForm                  form;   /* nothing unless it fits */

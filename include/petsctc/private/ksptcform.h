@@ -11,11 +11,14 @@
 
    Its rows are cut, from its first on, into slices of 32 / lanes rows; block k has the slices from block_slice[k] on. `lanes`, a power of two from 1 to 32, is the least with which nonzeros <= 8 lanes
    rows. Slice s has (start[s + 1] - start[s]) / 32 slots, ceil(longest / lanes) of its longest row. Lane l of slot t has the place start[s] + 32 t + l: entry lanes t + l % lanes, in the order of the CSR
-   row, of the slice's row l / lanes.
+   row, of the slice's row l / lanes. Where more than an eighth of these places would be without entry, a block's rows come by length instead, long ones first and of the same length in the order they had, and each slice has
+   lanes of its own: the least with which its longest row has no more than 16 entries a lane. cut[s] tells them, and the slice's first row.
 
    The columns of a block's rows that are not among these rows are its ghosts, in ascending order ghost[block_ghost[k]] .. ghost[block_ghost[k + 1] - 1]. A block numbers what it multiplies by: its n rows
    0 .. n - 1, its g ghosts from n on, and n + g is a zero. That number is `column`, of 16 bits. A place without entry has the value 0 and the column of the zero: what it adds is 0, so that no place needs a
    test, and an Inf in x stays with the rows that have the entry.
+
+   shown has a bit for every row, set if it is some block's ghost.
 
    Where blocks have no room for all of the matrix and its values are few, a place has the number of its value in a dictionary instead, of 8 bits: 3 bytes instead of 10.
 */
@@ -33,6 +36,9 @@ enum {
   KSPTC_BLOCKS       = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
   KSPTC_LANES        = 32,
   KSPTC_LANE_SHARE   = 8,   /* nonzeros of a row that one lane takes, in the mean at most */
+  KSPTC_SORTED_SHARE = 16,  /* the same of the longest row of a slice, where rows come by length */
+  KSPTC_SORT         = 8,   /* rows come by length where so many times the places without entry are more than those with one */
+  KSPTC_WIDTHS       = 6,   /* lanes of a row: 32, 16, .. 1 */
   KSPTC_VECTORS      = 8,   /* of a solver that a block may hold, at most */
   KSPTC_ZEROS        = 2,   /* behind vectors that are multiplied by, at most */
   KSPTC_DICT         = 256, /* numbers of a dictionary */
@@ -72,6 +78,8 @@ typedef struct {
   int32_t     *block_slice;               /* [blocks + 1] */
   int32_t     *block_ghost;               /* [blocks + 1] */
   int32_t     *start;                     /* [slices + 1] */
+  int32_t     *cut;                       /* [slices] first row within the block, and width: KSPTCCut() */
+  uint32_t    *shown;                     /* [ceil(m / 32)] bits of the rows, the lowest first */
   int32_t     *ghost;                     /* [ghosts] */
   uint16_t    *column;                    /* [places] */
   PetscBool    coded;                     /* values come from the dictionary */
@@ -100,13 +108,19 @@ PETSCTC_HOST_DEVICE size_t KSPTCDictBytes(const KSPTCForm *form)
   return form->coded ? KSPTC_DICT * sizeof(PetscScalar) : 0;
 }
 
-/* Vectors with two zeros, and starts of slices: up to two vectors are multiplied by */
-PETSCTC_HOST_DEVICE size_t KSPTCBytesOfVectors(PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
+/* Words of shown[] that have a bit of so many rows, at most */
+PETSCTC_HOST_DEVICE size_t KSPTCShownWords(PetscCount rows)
 {
-  return (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + KSPTC_ZEROS) * sizeof(PetscScalar) + (size_t)(slices + 1) * sizeof(int32_t);
+  return (size_t)rows / 32 + 2;
 }
 
-/* values, columns, vectors, ghosts, starts of slices, in this order, without a dictionary */
+/* Vectors with two zeros, starts and cuts of slices, and which rows are shown: up to two vectors are multiplied by */
+PETSCTC_HOST_DEVICE size_t KSPTCBytesOfVectors(PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
+{
+  return (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + KSPTC_ZEROS) * sizeof(PetscScalar) + ((size_t)(2 * slices + 2) + KSPTCShownWords(rows)) * sizeof(int32_t);
+}
+
+/* values, columns, vectors, starts and cuts of slices, shown rows, ghosts, in this order, without a dictionary */
 static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
   return (size_t)places * KSPTC_PLACE_BYTES + KSPTCBytesOfVectors(rows, ghosts, slices, vectors) + (size_t)ghosts * sizeof(int32_t);
@@ -295,17 +309,92 @@ static inline void KSPTCDictFrom(std::vector<uint64_t> values, uint64_t bits[], 
   }
 }
 
-static inline int32_t KSPTCRowsOfSlice(const KSPTCForm *form)
+/* A slice's cut: its first row within the block, and its width w: it has 2^w rows of 32 / 2^w lanes */
+PETSCTC_HOST_DEVICE int32_t KSPTCCut(int32_t row, int width)
 {
-  return KSPTC_LANES / form->lanes;
+  return row * 8 + width;
+}
+
+PETSCTC_HOST_DEVICE int32_t KSPTCCutRow(int32_t cut)
+{
+  return cut >> 3;
+}
+
+PETSCTC_HOST_DEVICE int KSPTCCutWidth(int32_t cut)
+{
+  return cut & 7;
+}
+
+PETSCTC_HOST_DEVICE int KSPTCCutLanes(int32_t cut)
+{
+  return KSPTC_LANES >> KSPTCCutWidth(cut);
+}
+
+/* The width of slices of so many lanes a row */
+PETSCTC_HOST_DEVICE int KSPTCWidthOf(int lanes)
+{
+  int width = 0;
+
+  while (KSPTC_LANES >> width > lanes) width++;
+  return width;
+}
+
+/* Where a block's rows come by length: whose width is no more than this, they have more entries than so many */
+PETSCTC_HOST_DEVICE PetscInt KSPTCLengthBelow(int width)
+{
+  return width == KSPTC_WIDTHS - 1 ? -1 : KSPTC_SORTED_SHARE * (KSPTC_LANES >> width) / 2;
+}
+
+/* How a block is cut: slice[w] and row[w] are its first ones of width w, and behind the last width what all have */
+typedef struct {
+  int32_t slice[KSPTC_WIDTHS + 1], row[KSPTC_WIDTHS + 1];
+} KSPTCCuts;
+
+/* Slices of ascending width, from the rows before until[w], which need a width of w or less: the last of a width may have others, too */
+PETSCTC_HOST_DEVICE KSPTCCuts KSPTCCutsOf(const int32_t until[KSPTC_WIDTHS])
+{
+  KSPTCCuts cuts;
+
+  cuts.slice[0] = cuts.row[0] = 0;
+  for (int w = 0; w < KSPTC_WIDTHS; w++) {
+    const int32_t rows = until[w] > cuts.row[w] ? until[w] - cuts.row[w] : 0, slices = (rows + (1 << w) - 1) >> w;
+
+    cuts.slice[w + 1] = cuts.slice[w] + slices;
+    cuts.row[w + 1]   = cuts.row[w] + (slices << w);
+  }
+  return cuts;
+}
+
+/* The cut of a block's slice */
+PETSCTC_HOST_DEVICE int32_t KSPTCCutAt(const KSPTCCuts &cuts, int32_t slice)
+{
+  int w = 0;
+
+  while (slice >= cuts.slice[w + 1]) w++;
+  return KSPTCCut(cuts.row[w] + ((slice - cuts.slice[w]) << w), w);
+}
+
+/* Cuts of blocks whose rows come as they are: all of the form's width */
+static inline void KSPTCFormCutEvenly(const int32_t block_row[], const KSPTCForm *form, KSPTCCuts cuts[])
+{
+  for (int k = 0; k < form->blocks; k++) {
+    int32_t until[KSPTC_WIDTHS] = {};
+
+    for (int w = KSPTCWidthOf(form->lanes); w < KSPTC_WIDTHS; w++) until[w] = block_row[k + 1] - block_row[k];
+    cuts[k] = KSPTCCutsOf(until);
+  }
 }
 
 /* The first slices of the blocks */
-static inline void KSPTCFormCountSlices(const int32_t block_row[], int32_t block_slice[], KSPTCForm *form)
+static inline void KSPTCFormCountSlices(const KSPTCCuts cuts[], int32_t block_slice[], KSPTCForm *form)
 {
-  const int32_t rows = KSPTCRowsOfSlice(form);
-
   block_slice[0] = 0;
-  for (int k = 0; k < form->blocks; k++) block_slice[k + 1] = block_slice[k] + (block_row[k + 1] - block_row[k] + rows - 1) / rows;
+  for (int k = 0; k < form->blocks; k++) block_slice[k + 1] = block_slice[k] + cuts[k].slice[KSPTC_WIDTHS];
   form->slices = block_slice[form->blocks];
+}
+
+/* Are there so many places without entry that rows had better come by length? */
+static inline PetscBool KSPTCFormSorts(const KSPTCForm *form)
+{
+  return (PetscBool)(KSPTC_SORT * (form->places - form->nnz) > form->nnz);
 }

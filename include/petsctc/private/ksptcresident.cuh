@@ -6,7 +6,7 @@
             wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
             Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; what the other threads need of them is in KSPTCTold. All blocks leave the
             loop together.
-   Layout   shared memory of a block: values, or their numbers in a dictionary, columns, vectors of the rows and of the ghosts, zeros, dictionary, ghosts, starts of slices; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
+   Layout   shared memory of a block: values, or their numbers in a dictionary, columns, vectors of the rows and of the ghosts, zeros, dictionary, starts and cuts of slices, shown rows, ghosts; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
             block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each, by rows of the form
    Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory, 10 of
             which, or 3 with a dictionary, come from L2 for slices that are not held: 2.9 million places, 29 MB, 5.5 us at the 5.3 TB/s of L2
@@ -37,6 +37,7 @@ struct KSPTCCall {
   Scalars            *scalars;
   KSPTCChunk<Scalars> chunk;
   PetscTCTagged      *published;
+  double             *kept;    /* vectors of the method in device memory, if it has such */
   Scalars            *records; /* in device memory, until the call ends: a store to the host's memory would take its time in every iteration */
   PetscTCPair        *sums;
   uint64_t           *tag;
@@ -53,29 +54,39 @@ struct KSPTCProblem : KSPTCCall<Scalars, Vectors> {
 struct KSPTCShare {
   int            first, rows, ghosts;   /* first: row of the form */
   int            slices, held;          /* all, and those in shared memory */
-  int            places;                /* these have */
+  int            place, places;         /* the first one, and how many these have */
   double        *value, *vector, *dict; /* dict: of a form with a dictionary, and then in place of value */
   uint8_t       *code;                  /* this */
-  int32_t       *ghost, *start;         /* rows of the form; places within the block */
+  int2          *slice;                 /* x: first place within the block, y: cut. Behind the last one x is what all have */
+  int32_t       *ghost;                 /* rows of the form */
   uint16_t      *column;
+  uint32_t      *shown;  /* from the word on that has the bit of the first row */
   const int32_t *listed; /* ghost[] in device memory, if it is not in shared memory */
 
   __device__ __forceinline__ KSPTCShare(const KSPTCForm &A, KSPTCVectors vectors, double *memory)
   {
-    const int b = (int)blockIdx.x, slice = __ldg(A.block_slice + b), before = __ldg(A.block_ghost + b);
+    const int b = (int)blockIdx.x, first_slice = __ldg(A.block_slice + b), before = __ldg(A.block_ghost + b);
 
     first  = __ldg(A.block_row + b);
     rows   = __ldg(A.block_row + b + 1) - first;
     ghosts = __ldg(A.block_ghost + b + 1) - before;
-    slices = __ldg(A.block_slice + b + 1) - slice;
-    listed = hold(A.start + slice, KSPTCPlaceBytes(&A), KSPTCSharedBytes(&A, vectors) - KSPTCDictBytes(&A) - KSPTCBytesOfVectors(rows, ghosts, slices, vectors)) ? nullptr : A.ghost + before;
+    slices = __ldg(A.block_slice + b + 1) - first_slice;
+    listed = hold(A.start + first_slice, KSPTCPlaceBytes(&A), KSPTCSharedBytes(&A, vectors) - KSPTCDictBytes(&A) - KSPTCBytesOfVectors(rows, ghosts, slices, vectors)) ? nullptr : A.ghost + before;
     value  = memory;
     code   = (uint8_t *)memory;
     column = A.coded ? (uint16_t *)(code + places) : (uint16_t *)(value + places);
     vector = (double *)(column + places);
     dict   = vector + vectors.rows * rows + vectors.ghosts * ghosts + KSPTC_ZEROS;
-    ghost  = (int32_t *)(dict + (A.coded ? KSPTC_DICT : 0));
-    start  = ghost + (listed ? 0 : ghosts);
+    slice  = (int2 *)(dict + (A.coded ? KSPTC_DICT : 0));
+    shown  = (uint32_t *)(slice + slices + 1);
+    ghost  = (int32_t *)(shown + KSPTCShownWords(rows));
+  }
+  /* Is the row some block's ghost? */
+  __device__ __forceinline__ bool isShown(int k) const
+  {
+    const int bit = first % 32 + k;
+
+    return shown[bit / 32] >> bit % 32 & 1;
   }
   __device__ __forceinline__ int32_t ghostAt(int g) const { return listed ? __ldg(listed + g) : ghost[g]; }
   /* Calls at(number) for the block's rows, and for its ghosts. Loops are not unrolled: few threads go round twice, and an iteration's code should stay in the instruction cache */
@@ -109,8 +120,10 @@ private:
   {
     const bool   list = bytes >= ghosts * sizeof(int32_t);
     const size_t room = (bytes - (list ? ghosts * sizeof(int32_t) : 0)) / place_bytes;
-    const int    zero = __ldg(starts);
     int          high = slices;
+
+    place          = __ldg(starts);
+    const int zero = place;
 
     held = (size_t)(__ldg(starts + slices) - zero) <= room ? slices : 0;
     while (held < high) {
@@ -148,17 +161,18 @@ __device__ __forceinline__ void KSPTCCopyPlaces(T *to, const T *from, int places
 /* Behind it, a thread has the ghosts that it takes in forGhosts() */
 __device__ __forceinline__ void KSPTCLoadMatrix(const KSPTCForm &A, const KSPTCShare &own)
 {
-  const int first_slice = __ldg(A.block_slice + blockIdx.x), first_place = __ldg(A.start + first_slice);
+  const int first_slice = __ldg(A.block_slice + blockIdx.x);
 
-  for (int s = threadIdx.x; s <= own.slices; s += KSPTC_THREADS) own.start[s] = __ldg(A.start + first_slice + s) - first_place;
+  for (int s = threadIdx.x; s <= own.slices; s += KSPTC_THREADS) own.slice[s] = make_int2(__ldg(A.start + first_slice + s) - own.place, s < own.slices ? __ldg(A.cut + first_slice + s) : 0);
+  for (int w = own.first / 32 + threadIdx.x; w <= (own.first + own.rows - 1) / 32; w += KSPTC_THREADS) own.shown[w - own.first / 32] = __ldg(A.shown + w);
   for (int g = threadIdx.x; !own.listed && g < own.ghosts; g += KSPTC_THREADS) own.ghost[g] = __ldg(A.ghost + __ldg(A.block_ghost + blockIdx.x) + g);
   if (A.coded) {
     for (int k = threadIdx.x; k < KSPTC_DICT; k += KSPTC_THREADS) own.dict[k] = __ldg(A.dict + k);
-    KSPTCCopyPlaces(own.code, A.code + first_place, own.places);
+    KSPTCCopyPlaces(own.code, A.code + own.place, own.places);
   } else {
-    KSPTCCopyPlaces(own.value, A.value + first_place, own.places);
+    KSPTCCopyPlaces(own.value, A.value + own.place, own.places);
   }
-  KSPTCCopyPlaces(own.column, A.column + first_place, own.places);
+  KSPTCCopyPlaces(own.column, A.column + own.place, own.places);
 }
 
 /* y + c z */
@@ -174,11 +188,11 @@ __device__ __forceinline__ double KSPTCAddSlot(double sum, double value, double 
   return magnitudes ? fma(fabs(value), fabs(u), sum) : fma(value, u, sum);
 }
 
-/* The sums of a slice's lanes are there: finish(row, sum) in the thread that has the row's */
+/* The sums of a slice's lanes are there, and its cut: finish(row, sum) in the thread that has the row's */
 template <class Finish>
-__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int s, int lanes, double sum, Finish finish)
+__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int cut, double sum, Finish finish)
 {
-  const int lane = threadIdx.x % KSPTC_LANES, row = (KSPTC_LANES * s + lane) >> (__ffs(lanes) - 1); /* division by lanes */
+  const int lanes = KSPTCCutLanes(cut), lane = threadIdx.x % KSPTC_LANES, row = KSPTCCutRow(cut) + (lane << KSPTCCutWidth(cut)) / KSPTC_LANES;
 
   for (int distance = 1; distance < lanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
   if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum);
@@ -190,14 +204,7 @@ struct KSPTCStream {
   const uint8_t  *code;
   const uint16_t *column;
 
-  __device__ __forceinline__ KSPTCStream(const KSPTCForm &A)
-  {
-    const int first = __ldg(A.start + __ldg(A.block_slice + blockIdx.x));
-
-    value  = A.value + first;
-    code   = A.code + first;
-    column = A.column + first;
-  }
+  __device__ __forceinline__ KSPTCStream(const KSPTCForm &A, const KSPTCShare &own) : value(A.value + own.place), code(A.code + own.place), column(A.column + own.place) { }
   /* Asks for places at .. end - 1 to be brought to L2, by a warp: a matrix that is larger than L2 comes from memory, whose latency two sets of slots in registers do not cover. What is more than a cache line for each lane is not asked for */
   template <bool coded>
   __device__ __forceinline__ void prefetch(int at, int end) const
@@ -251,13 +258,13 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
   int           s = own.held + (unsigned)(warp - own.held) % KSPTC_WARPS; /* the warp's first one, as if all were held: the slice that is asked for next .. */
 
   if (s >= own.slices) return;
-  const KSPTCStream               from(A);
+  const KSPTCStream               from(A, own);
   KSPTCSlots<KSPTC_STREAM, coded> slots[KSPTC_SETS];
   bool                            over[KSPTC_SETS]; /* are they the last ones of their slice? */
-  int                             now = s, place = own.start[s], end = own.start[s + 1];
+  int                             now = s, place = own.slice[s].x, end = own.slice[s + 1].x;
   double                          sum      = 0.0;
   const auto                      prefetch = [&](int slice) {
-    if (slice < own.slices) from.template prefetch<coded>(own.start[slice], own.start[slice + 1]);
+    if (slice < own.slices) from.template prefetch<coded>(own.slice[slice].x, own.slice[slice + 1].x);
   };
   const auto ask = [&](KSPTCSlots<KSPTC_STREAM, coded> &set, bool &last) {
     set.load(from, place + lane, end, zero);
@@ -265,8 +272,8 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
     last = place >= end;
     if (!last) return;
     s += KSPTC_WARPS;
-    place = s < own.slices ? own.start[s] : 0;
-    end   = s < own.slices ? own.start[s + 1] : 0;
+    place = s < own.slices ? own.slice[s].x : 0;
+    end   = s < own.slices ? own.slice[s + 1].x : 0;
     prefetch(s + KSPTC_AHEAD * KSPTC_WARPS);
   };
 
@@ -283,7 +290,7 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
 
       ask(slots[d], over[d]);
       if (!last) continue;
-      KSPTCFinishSlice(own, now, A.lanes, sum, finish);
+      KSPTCFinishSlice(own, own.slice[now].y, sum, finish);
       sum = 0.0;
       now += KSPTC_WARPS; /* .. and the one that is added */
       if (now >= own.slices) return;
@@ -299,11 +306,12 @@ __device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCSha
 
 #pragma unroll 1
   for (int s = warp; s < own.held; s += KSPTC_WARPS) {
-    const int end = own.start[s + 1];
-    double    sum = 0.0;
+    const int  end   = own.slice[s + 1].x;
+    const int2 slice = own.slice[s];
+    double     sum   = 0.0;
 
 #pragma unroll 1
-    for (int place = own.start[s] + lane; place < end; place += KSPTC_LANES * KSPTC_BATCH) {
+    for (int place = slice.x + lane; place < end; place += KSPTC_LANES * KSPTC_BATCH) {
       int    column[KSPTC_BATCH];
       double value[KSPTC_BATCH];
 
@@ -318,7 +326,7 @@ __device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCSha
 #pragma unroll
       for (int k = 0; k < KSPTC_BATCH; k++) sum = KSPTCAddSlot<magnitudes>(sum, value[k], u[column[k]]);
     }
-    KSPTCFinishSlice(own, s, A.lanes, sum, finish);
+    KSPTCFinishSlice(own, slice.y, sum, finish);
   }
 }
 
@@ -416,6 +424,8 @@ PETSC_INTERN PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGr
 PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* The same for a form, in blocks of so many vectors */
 PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
+/* work->vectors: so many numbers. can: not where device memory has no room; then `work` holds nothing */
+PETSC_INTERN PetscErrorCode KSPTCWorkVectorsCreate(PetscCount numbers, KSPTCResidentWork *work, PetscBool *can);
 /* refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream);
 
@@ -429,6 +439,7 @@ static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, con
   call->scalars   = steps->s;
   call->chunk     = *chunk;
   call->published = work->published;
+  call->kept      = work->vectors;
   call->records   = (Scalars *)work->records;
   call->sums      = work->sums;
   call->tag       = work->tag;

@@ -56,7 +56,7 @@ typedef struct {
   void             *records;   /* CUDA: [PETSCTC_RECORDS] scalars of the method */
   PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */
   PetscReal         patience;  /* CUDA: seconds that a block waits for the others */
-  PetscScalar      *vectors;   /* host: of the method, if it has such */
+  PetscScalar      *vectors;   /* of the method, if it has such */
   PetscCount        build;     /* CUDA: of a layout that has been looked at .. */
   PetscBool         windowed;  /* .. and is one for windows (ksptcwindowed.cuh) */
   PetscBool         in_part;   /* CUDA: of a form of which blocks have no room for all slices */

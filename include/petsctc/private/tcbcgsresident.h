@@ -21,12 +21,28 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSVectorsOfBlock(bool scaled, bool right, b
   return {6 + (scaled ? 1 : 0) + (right ? 1 : 0), right || single ? 4 : 3};
 }
 
+/* Those of thin blocks: of its rows p and r, of its ghosts r, p, v. The other vectors are in device memory */
+PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSThinVectorsOfBlock()
+{
+  return {2, 3};
+}
+
+/* Has the form been dealt to thin blocks? */
+static inline PetscBool TCBCGSIsThin(const KSPTCForm *form)
+{
+  return (PetscBool)(form->vectors.rows < TCBCGSVectorsOfBlock(false, false, false).rows);
+}
+
 /* What the device offers to the kernel */
 PETSC_INTERN PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip);
 
 /* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, on whichever side, and has the memory; if not, `work` holds nothing. The second for those with a reduction less */
 PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCBCGSSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+
+/* For forms of thin blocks, with classic recurrences and no preconditioner from the right: what those above and below do with them */
+PETSC_INTERN PetscErrorCode TCBCGSThinCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode TCBCGSThin_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -79,6 +79,7 @@ PetscErrorCode KSPTCResidentRelease(KSPTC tc)
 typedef struct {
   KSPTC            tc;
   KSPTCOrder       order;
+  KSPTCVectors     vectors;
   const KSPTCChip *chip;
 } KSPTCNewForm;
 
@@ -105,11 +106,11 @@ static PetscErrorCode KSPTCCreateForm(PetscInt m, PetscCount nnz, const PetscInt
   PetscFunctionBegin;
 #if PETSCTC_HAVE_CUDA
   if (tc->backend == KSPTC_CUDA) {
-    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, &form->order, state->vectors, form->chip, &state->form, &state->fits, tc->stream));
+    PetscCall(KSPTCFormCreate_CUDA(m, nnz, i, j, a, &form->order, form->vectors, form->chip, &state->form, &state->fits, tc->stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, &form->order, state->vectors, form->chip, &state->form, &state->fits, tc->stream));
+  PetscCall(KSPTCFormCreate_Host(m, nnz, i, j, a, &form->order, form->vectors, form->chip, &state->form, &state->fits, tc->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -141,7 +142,19 @@ static PetscBool KSPTCFormPays(const KSPTCResident *state, PetscCount streamed, 
   return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
 }
 
-/* The form, if there is room for it and it pays: then state->fits */
+/* May blocks be thin? Where it is left open which recurrences there are, or they are classic */
+static PetscBool KSPTCMayThin(const KSPTCResident *state)
+{
+  return (PetscBool)(state->thin.rows && state->may_thin && (state->wanted == KSPTC_VARIANT_CLASSIC || state->wanted == KSPTC_VARIANT_AUTO));
+}
+
+/* Are they? */
+static PetscBool KSPTCIsThin(const KSPTCResident *state)
+{
+  return (PetscBool)(state->thin.rows && state->fits && state->form.vectors.rows == state->thin.rows);
+}
+
+/* The form, if there is room for it and it pays: then state->fits. Thin blocks only where others have no room for their vectors */
 static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
 {
   KSPTCResident     *state = &tc->resident;
@@ -152,11 +165,15 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits = PETSC_FALSE;
-  state->pays = KSPTCFormPays(state, KSPTCLeastStreamed(A->rmap->n, state->nnz, state->vectors, KSPTCKeepsSlots(layout), &chip), layout); /* a guess: where slots of the layout are constants, values are few */
+  state->pays = KSPTCFormPays(state, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCMayThin(state) ? state->thin : state->vectors, KSPTCKeepsSlots(layout), &chip), layout); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
-  KSPTCNewForm form = {tc, KSPTCOrderOf(layout), &chip};
+  KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
 
   PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
+  if (!state->fits && KSPTCMayThin(state)) {
+    form.vectors = state->thin;
+    PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
+  }
   if (!state->fits || KSPTCFormPays(state, state->form.streamed, layout)) PetscFunctionReturn(PETSC_SUCCESS);
   state->pays = state->fits = PETSC_FALSE;
   PetscCall(KSPTCReleaseForm(state));
@@ -169,7 +186,8 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
   const PetscObjectId    id    = ((PetscObject)A)->id;
   const PetscObjectState value = ((PetscObject)A)->state;
   KSPTCResident         *state = &tc->resident;
-  const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream);
+  const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream &&
+                                      state->made_thin == KSPTCMayThin(state));
 
   PetscFunctionBegin;
   if (alike && (state->state == value || !state->fits || useless)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -182,6 +200,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
     state->backend     = tc->backend;
     state->made_by     = state->choice;
     state->made_beside = state->may_stream;
+    state->made_thin   = KSPTCMayThin(state);
     PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
     PetscCall(KSPTCTryForm(tc, A));
   }
@@ -224,7 +243,7 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, KSPTCVariant v
    are fastest there, which also look twice before they call a matrix indefinite */
 static int KSPTCCandidates(const KSPTCResident *state, KSPTCVariant candidates[2])
 {
-  candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? state->fastest : state->wanted;
+  candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? (KSPTCIsThin(state) ? KSPTC_VARIANT_CLASSIC : state->fastest) : state->wanted;
   if (candidates[0] == KSPTC_VARIANT_PIPELINED && !state->may_pipeline) candidates[0] = KSPTC_VARIANT_CLASSIC;
   candidates[1] = KSPTC_VARIANT_CLASSIC;
   return state->wanted == KSPTC_VARIANT_AUTO || candidates[0] == KSPTC_VARIANT_PIPELINED ? 2 : 1;
@@ -341,6 +360,7 @@ static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, const KSPTCDiagonal *D)
 
   PetscFunctionBegin;
   if (D->projection) state->wanted = KSPTC_VARIANT_CLASSIC;
+  state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT);
   state->may_pipeline = PETSC_TRUE;
   if (state->wanted >= KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
   PetscFunctionReturn(PETSC_SUCCESS);

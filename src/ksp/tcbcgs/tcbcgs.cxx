@@ -497,7 +497,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    With `-ksp_tcbcgs_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC`, from the left without null space,
    `PCNONE` or `PCJACOBI` from either side, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 1.6 million nonzeros the matrix is on
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`); beyond, as much of it as fits beside the vectors, up to about 600,000 rows with few neighbours in other blocks, and the rest is read from device
-   memory in every product. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
+   memory in every product. With more rows, up to about 1.6 million, or more neighbours, and recurrences that are not to be `single`, the vectors that no product multiplies by are in device memory, too. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
    faster, and so does `decide` on a GPU, where the steps are not: up to 48 MB of a form are read in a product, and a layout for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
 
    `-ksp_tcbcgs_variant` chooses the recurrences. `classic` are those of `KSPBCGS`. `single` has two reductions an iteration instead of three, and a pass over the vectors less: r.rp of the next iteration is made of
@@ -529,6 +529,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->diagonal.projects = PETSC_TRUE;
   bcgs->resident.kernel   = TCBCGSResidentKernels;
   bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false, false, false);
+  bcgs->resident.thin     = TCBCGSThinVectorsOfBlock();
   bcgs->resident.fastest  = KSPTC_VARIANT_SINGLE;
   bcgs->columns.solve     = KSPTCMatSolve<KSP_TCBCGS>;
   bcgs->columns.least     = 18.0;

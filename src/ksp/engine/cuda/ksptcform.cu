@@ -3,9 +3,11 @@
      The resident form of a matrix (ksptcform.h), made once for a pattern, its values once for a state of the matrix:
        order    one thread a row: where rows have an order of their own, their numbers in it, or in that of pencils; a scan gives their first entries
        deal     one thread a block finds its first row by binary search in the row offsets
+       cut      one thread a slice: its first row and lanes; where rows come by length one thread a block has found by binary search where widths change
        count    one warp a slice: the longest row, hence the places; a scan gives the first places of the slices
+       sort     where too many places would be without entry: rows by block and length, by radix, and then cut and count once more
        mark     one warp a slice: a bit for every column among other blocks' rows, in the block's row of a table of bits; a scan of the words' numbers of bits numbers the ghosts of all blocks
-       ghosts   one thread a word: its columns
+       ghosts   one thread a word: its columns; and their bits among the rows that are shown
        columns  one warp a slice: lane l of slot t numbers its entry's column, a ghost by the bits before its own
        collect  where blocks have no room for all places: the bit patterns of the values in a hash table, until there are too many for a dictionary
        fill     the same walk as columns for values, or codes for their numbers
@@ -19,8 +21,9 @@
      4.3 TB/s; the two waits of the host are more.
 
    References
-     CUDA Core Compute Libraries (CUB), DeviceScan
+     CUDA Core Compute Libraries (CUB), DeviceScan, DeviceRadixSort
 */
+#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <petscdevice_cuda.h>
 #include <petsctc/private/devicescratch.h>
@@ -103,26 +106,85 @@ __global__ void __launch_bounds__(THREADS) DealKernel(int32_t m, PetscCount nnz,
   block_row[k] = low;
 }
 
+/* The last block whose first one is `at` or before: blocks without rows have no slices */
+__device__ __forceinline__ int BlockOf(int blocks, const int32_t *__restrict__ first, int32_t at)
+{
+  int low = 0, high = blocks - 1;
+
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+
+    if (__ldg(first + middle) <= at) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
 /* The rows of a slice */
 struct SliceRows {
   int32_t block, first, end;
+  int     lanes;
 
-  __device__ __forceinline__ SliceRows(const KSPTCForm &form, int32_t s)
+  __device__ __forceinline__ SliceRows(const KSPTCForm &form, int32_t s) : block(BlockOf(form.blocks, form.block_slice, s))
   {
-    const int32_t rows = KSPTC_LANES / form.lanes;
-    int           low = 0, high = form.blocks - 1;
+    const int32_t cut = __ldg(form.cut + s);
 
-    while (low < high) { /* the last block whose first slice is s or before: blocks without rows have no slices */
-      const int middle = (low + high + 1) / 2;
-
-      if (__ldg(form.block_slice + middle) <= s) low = middle;
-      else high = middle - 1;
-    }
-    block = low;
-    first = __ldg(form.block_row + low) + rows * (s - __ldg(form.block_slice + low));
-    end   = min(first + rows, __ldg(form.block_row + low + 1));
+    lanes = KSPTCCutLanes(cut);
+    first = __ldg(form.block_row + block) + KSPTCCutRow(cut);
+    end   = min(first + KSPTC_LANES / lanes, __ldg(form.block_row + block + 1));
   }
 };
+
+/* Keys of the rows: first by block, then by length, long ones first; and the rows */
+__global__ void __launch_bounds__(THREADS) SortKeysKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, uint64_t *__restrict__ key, int32_t *__restrict__ row)
+{
+  const int32_t k = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
+
+  if (k >= form.m) return;
+  row[k] = KSPTCMatrixRow(form.order, k);
+  key[k] = (uint64_t)BlockOf(form.blocks, form.block_row, k) << 32 | (UINT32_MAX - (uint32_t)(i[row[k] + 1] - i[row[k]]));
+}
+
+/* order[], which is sorted, turned round */
+__global__ void __launch_bounds__(THREADS) NumberKernel(int32_t m, const int32_t *__restrict__ order, int32_t *__restrict__ number)
+{
+  const int32_t row = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
+
+  if (row < m) number[__ldg(order + row)] = row;
+}
+
+/* How blocks whose rows come by length are cut */
+__global__ void __launch_bounds__(THREADS) CutsKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, KSPTCCuts *__restrict__ cuts)
+{
+  const int k = (int)(blockIdx.x * THREADS + threadIdx.x);
+
+  if (k >= form.blocks) return;
+  const int32_t first = form.block_row[k], end = form.block_row[k + 1];
+  int32_t       until[KSPTC_WIDTHS];
+
+  for (int w = 0; w < KSPTC_WIDTHS; w++) {
+    int32_t low = first, high = end;
+
+    while (low < high) {
+      const int32_t middle = low + (high - low) / 2, row = form.order[middle];
+
+      if (i[row + 1] - i[row] > KSPTCLengthBelow(w)) low = middle + 1;
+      else high = middle;
+    }
+    until[w] = low - first;
+  }
+  cuts[k] = KSPTCCutsOf(until);
+}
+
+__global__ void __launch_bounds__(THREADS) CutKernel(const __grid_constant__ KSPTCForm form, const KSPTCCuts *__restrict__ cuts)
+{
+  const int32_t s = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
+
+  if (s >= form.slices) return;
+  const int block = BlockOf(form.blocks, form.block_slice, s);
+
+  form.cut[s] = KSPTCCutAt(cuts[block], s - __ldg(form.block_slice + block));
+}
 
 /* Calls at(block, place, entry) for every place of a slice, its lane's by a lane; entry -1: none */
 template <class At>
@@ -133,13 +195,13 @@ __device__ __forceinline__ void ForPlaces(const KSPTCForm &form, const PetscInt 
 
   if (s >= form.slices) return;
   const SliceRows rows(form, s);
-  const int32_t   of_form = rows.first + lane / form.lanes, places = __ldg(form.start + s + 1);
+  const int32_t   of_form = rows.first + lane / rows.lanes, places = __ldg(form.start + s + 1);
   const bool      is    = of_form < rows.end;
   const int32_t   row   = is ? KSPTCMatrixRow(form.order, of_form) : 0;
-  PetscInt        entry = is ? __ldg(i + row) + lane % form.lanes : 0;
+  PetscInt        entry = is ? __ldg(i + row) + lane % rows.lanes : 0;
   const PetscInt  end   = is ? __ldg(i + row + 1) : 0;
 
-  for (int32_t place = __ldg(form.start + s) + lane; place < places; place += KSPTC_LANES, entry += form.lanes) at(rows.block, place, entry < end ? entry : -1);
+  for (int32_t place = __ldg(form.start + s) + lane; place < places; place += KSPTC_LANES, entry += rows.lanes) at(rows.block, place, entry < end ? entry : -1);
 }
 
 /* count[s] <- places of slice s, 0 for s = slices */
@@ -147,12 +209,13 @@ __global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ K
 {
   const int32_t s       = (int32_t)(blockIdx.x * WARPS + threadIdx.x / KSPTC_LANES);
   const int     lane    = threadIdx.x % KSPTC_LANES;
-  int           longest = 0;
+  int           longest = 0, lanes = 1;
 
   if (s > form.slices) return;
   if (s < form.slices) {
     const SliceRows rows(form, s);
 
+    lanes = rows.lanes;
     if (rows.first + lane < rows.end) {
       const int32_t row = KSPTCMatrixRow(form.order, rows.first + lane);
 
@@ -160,7 +223,7 @@ __global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ K
     }
   }
   longest = __reduce_max_sync(0xffffffffu, longest);
-  if (lane == 0) count[s] = (longest + form.lanes - 1) / form.lanes * KSPTC_LANES;
+  if (lane == 0) count[s] = (longest + lanes - 1) / lanes * KSPTC_LANES;
 }
 
 /* Which columns are ghosts of which block: a table of bits, and how many come before those of a word */
@@ -194,6 +257,7 @@ __global__ void __launch_bounds__(THREADS) GhostsKernel(const __grid_constant__ 
   if (word >= (int64_t)table.words * form.blocks) return;
   int32_t next = table.before[word];
 
+  if (table.bits[word]) atomicOr(form.shown + word % table.words, table.bits[word]);
   for (uint32_t bits = table.bits[word]; bits; bits &= bits - 1) form.ghost[next++] = (int32_t)(word % table.words) * 32 + __ffs((int)bits) - 1;
 }
 
@@ -326,21 +390,16 @@ PetscErrorCode TakeOrder(const PetscInt i[], const KSPTCOrder *order, Scratch<in
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* block_row and block_slice, on both sides */
-PetscErrorCode DealRows(const PetscInt i[], int32_t block_row[], int32_t block_slice[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+/* block_row, on both sides. Waits */
+PetscErrorCode DealRows(const PetscInt i[], int32_t block_row[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
-  const size_t bytes = (form->blocks + 1) * sizeof(*block_row);
-
   PetscFunctionBegin;
   PetscCall(Allocate(form->blocks + 1, &form->block_row, room));
-  PetscCall(Allocate(form->blocks + 1, &form->block_slice, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   DealKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(form->m, form->nnz, KSPTCRowWeight(form), form->blocks, i, form->block_row);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cudaMemcpyAsync(block_row, form->block_row, bytes, cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaMemcpyAsync(block_row, form->block_row, (form->blocks + 1) * sizeof(*block_row), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
-  KSPTCFormCountSlices(block_row, block_slice, form);
-  PetscCallCUDA(cudaMemcpyAsync(form->block_slice, block_slice, bytes, cudaMemcpyHostToDevice, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -370,6 +429,65 @@ PetscErrorCode CountPlaces(const PetscInt i[], KSPTCForm *form, PetscBool *room,
   CountKernel<<<form->slices / WARPS + 1, THREADS, 0, stream>>>(*form, i, count);
   PetscCallCUDA(cudaGetLastError());
   PetscCall(Scan((const int32_t *)count, form->start, form->slices + 1, room, stream));
+  PetscCallCUDA(cudaMemcpyAsync(&form->places, form->start + form->slices, sizeof(form->places), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* block_slice on both sides, cut[], start[]: blocks cut as it says on the host. Waits */
+PetscErrorCode CutSlices(const PetscInt i[], const KSPTCCuts cuts[], int32_t block_slice[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  Scratch<KSPTCCuts> of_blocks;
+
+  PetscFunctionBegin;
+  KSPTCFormCountSlices(cuts, block_slice, form);
+  for (int32_t *of_others : {form->block_slice, form->start, form->cut}) {
+    if (of_others) PetscCallCUDA(cudaFree(of_others)); /* of rows as they were */
+  }
+  form->block_slice = form->start = form->cut = NULL;
+  PetscCall(Allocate(form->blocks + 1, &form->block_slice, room));
+  PetscCall(Allocate(form->slices, &form->cut, room));
+  PetscCall(of_blocks.allocate(form->blocks, stream, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cudaMemcpyAsync(form->block_slice, block_slice, (form->blocks + 1) * sizeof(*block_slice), cudaMemcpyHostToDevice, stream));
+  PetscCallCUDA(cudaMemcpyAsync((KSPTCCuts *)of_blocks, cuts, form->blocks * sizeof(*cuts), cudaMemcpyHostToDevice, stream));
+  CutKernel<<<(form->slices - 1) / THREADS + 1, THREADS, 0, stream>>>(*form, of_blocks);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(CountPlaces(i, form, room, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* order[] and number[] with each block's rows by length, and on the host how that is to be cut. Waits */
+PetscErrorCode SortRows(const PetscInt i[], Scratch<int32_t> &number, KSPTCCuts cuts[], KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  constexpr int      bits = 40; /* the length's, and the block's */
+  const unsigned     grid = (unsigned)((form->m - 1) / THREADS + 1);
+  Scratch<uint64_t>  key, sorted;
+  Scratch<int32_t>   row;
+  Scratch<char>      work;
+  Scratch<KSPTCCuts> of_blocks;
+  size_t             bytes = 0;
+
+  PetscFunctionBegin;
+  static_assert(KSPTC_BLOCKS <= 1 << (bits - 32), "the block is part of the key");
+  PetscCall(key.allocate(form->m, stream, room));
+  PetscCall(sorted.allocate(form->m, stream, room));
+  PetscCall(row.allocate(form->m, stream, room));
+  PetscCall(of_blocks.allocate(form->blocks, stream, room));
+  if (!(int32_t *)number) PetscCall(number.allocate(form->m, stream, room));
+  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(nullptr, bytes, (uint64_t *)key, (uint64_t *)sorted, (int32_t *)row, form->order, (int64_t)form->m, 0, bits, stream));
+  PetscCall(work.allocate(bytes, stream, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  SortKeysKernel<<<grid, THREADS, 0, stream>>>(*form, i, key, row);
+  PetscCallCUDA(cudaGetLastError());
+  if (!form->order) PetscCall(Allocate(form->m, &form->order, room));
+  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cub::DeviceRadixSort::SortPairs((void *)(char *)work, bytes, (uint64_t *)key, (uint64_t *)sorted, (int32_t *)row, form->order, (int64_t)form->m, 0, bits, stream));
+  NumberKernel<<<grid, THREADS, 0, stream>>>(form->m, form->order, number);
+  CutsKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(*form, i, of_blocks);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cudaMemcpyAsync(cuts, (KSPTCCuts *)of_blocks, form->blocks * sizeof(*cuts), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -456,7 +574,7 @@ PetscErrorCode TryDictionary(const PetscScalar a[], const Blocks *blocks, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ghost[], column[] and value[], or code[] and dict[] */
+/* ghost[], shown[], column[] and value[], or code[] and dict[] */
 PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const GhostTable *table, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
   const PetscCount words = (PetscCount)table->words * form->blocks;
@@ -464,11 +582,13 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
 
   PetscFunctionBegin;
   PetscCall(Allocate(form->ghosts, &form->ghost, room));
+  PetscCall(Allocate(table->words, &form->shown, room));
   PetscCall(Allocate(form->places, &form->column, room));
   PetscCall(Allocate(form->coded ? 0 : form->places, &form->value, room));
   PetscCall(Allocate(form->coded ? form->places : 0, &form->code, room));
   PetscCall(Allocate(form->coded ? KSPTC_DICT : 0, &form->dict, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cudaMemsetAsync(form->shown, 0, table->words * sizeof(*form->shown), stream));
   if (form->ghosts) GhostsKernel<<<(unsigned)((words - 1) / THREADS + 1), THREADS, 0, stream>>>(*form, *table);
   PetscCallCUDA(cudaGetLastError());
   ColumnsKernel<<<(form->slices - 1) / WARPS + 1, THREADS, 0, stream>>>(*form, *table, i, j);
@@ -481,17 +601,23 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
 /* fits: also false where device memory has no room */
 PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
 {
-  Blocks            blocks;
-  PetscBool         room = PETSC_TRUE;
-  Scratch<uint32_t> bits;
-  Scratch<int32_t>  before, number;
-  Scratch<PetscInt> first;
-  GhostTable        table;
+  Blocks                 blocks = {};
+  std::vector<KSPTCCuts> cuts(form->blocks);
+  PetscBool              room = PETSC_TRUE;
+  Scratch<uint32_t>      bits;
+  Scratch<int32_t>       before, number;
+  Scratch<PetscInt>      first;
+  GhostTable             table;
 
   PetscFunctionBegin;
   PetscCall(TakeOrder(i, order, number, first, form, &room, stream));
-  if (room) PetscCall(DealRows(form->order ? (const PetscInt *)first : i, blocks.row, blocks.slice, form, &room, stream));
-  if (room) PetscCall(CountPlaces(i, form, &room, stream));
+  if (room) PetscCall(DealRows(form->order ? (const PetscInt *)first : i, blocks.row, form, &room, stream));
+  KSPTCFormCutEvenly(blocks.row, form, cuts.data());
+  if (room) PetscCall(CutSlices(i, cuts.data(), blocks.slice, form, &room, stream));
+  if (room && KSPTCFormSorts(form)) {
+    PetscCall(SortRows(i, number, cuts.data(), form, &room, stream));
+    if (room) PetscCall(CutSlices(i, cuts.data(), blocks.slice, form, &room, stream));
+  }
   table.words = (form->m - 1) / 32 + 1;
   PetscCall(bits.allocate((size_t)table.words * form->blocks + 1, stream, &room));
   PetscCall(before.allocate((size_t)table.words * form->blocks + 1, stream, &room));
@@ -522,7 +648,7 @@ PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSP
 
 PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
 {
-  void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->ghost, form->column, form->value, form->code, form->dict};
+  void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->cut, form->shown, form->ghost, form->column, form->value, form->code, form->dict};
 
   PetscFunctionBegin;
   *form = {};

@@ -106,9 +106,24 @@ PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode KSPTCWorkVectorsCreate(PetscCount numbers, KSPTCResidentWork *work, PetscBool *can)
+{
+  const cudaError_t cerr = cudaMalloc((void **)&work->vectors, (size_t)numbers * sizeof(*work->vectors));
+
+  PetscFunctionBegin;
+  *can = (PetscBool)(cerr != cudaErrorMemoryAllocation);
+  if (*can) PetscCallCUDA(cerr);
+  else {
+    work->vectors = NULL;
+    (void)cudaGetLastError(); /* the steps run: it must not appear again after the next launch */
+    PetscCall(KSPTCResidentDestroy_CUDA(work));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
 {
-  void             *arrays[] = {work->published, work->sums, work->tag, work->records};
+  void             *arrays[] = {work->published, work->sums, work->tag, work->records, work->vectors};
   PetscTCLateBlock *late     = work->late;
 
   PetscFunctionBegin;

@@ -29,6 +29,8 @@ PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form)
   PetscCall(PetscFree(form->block_slice));
   PetscCall(PetscFree(form->block_ghost));
   PetscCall(PetscFree(form->start));
+  PetscCall(PetscFree(form->cut));
+  PetscCall(PetscFree(form->shown));
   PetscCall(PetscFree(form->ghost));
   PetscCall(PetscFree(form->column));
   PetscCall(PetscFree(form->value));
@@ -62,24 +64,40 @@ static void DealRows(const PetscInt i[], KSPTCForm *form)
   }
 }
 
-/* start[], and the first places of the blocks */
-static PetscErrorCode CountPlaces(const PetscInt i[], KSPTCForm *form, int32_t block_start[])
+static PetscInt LengthOf(const KSPTCForm *form, const PetscInt i[], int32_t row)
 {
-  const int32_t rows   = KSPTCRowsOfSlice(form);
-  PetscCount    places = 0;
+  return BehindEntries(form, i, row) - FirstEntry(form, i, row);
+}
+
+/* The rows of a slice of block k: calls at(row, lane) for each, lane its first one */
+template <class At>
+static void ForRows(const KSPTCForm *form, int k, int32_t slice, At at)
+{
+  const int32_t lanes = KSPTCCutLanes(form->cut[slice]), first = form->block_row[k] + KSPTCCutRow(form->cut[slice]);
+
+  for (int32_t row = first; row < PetscMin(first + KSPTC_LANES / lanes, form->block_row[k + 1]); row++) at(row, (row - first) * lanes);
+}
+
+/* slices, block_slice[], cut[], start[], and the first places of the blocks */
+static PetscErrorCode CutSlices(const PetscInt i[], const KSPTCCuts cuts[], KSPTCForm *form, int32_t block_start[])
+{
+  PetscCount places = 0;
 
   PetscFunctionBegin;
+  PetscCall(PetscFree(form->start)); /* of rows as they were */
+  PetscCall(PetscFree(form->cut));
+  KSPTCFormCountSlices(cuts, form->block_slice, form);
+  PetscCall(PetscMalloc1(form->slices + 1, &form->start));
+  PetscCall(PetscMalloc1(form->slices, &form->cut));
   for (int k = 0; k < form->blocks; k++) {
-    int32_t row = form->block_row[k];
-
     block_start[k] = (int32_t)places;
     for (int32_t s = form->block_slice[k]; s < form->block_slice[k + 1]; s++) {
-      const int32_t end     = PetscMin(row + rows, form->block_row[k + 1]);
-      PetscInt      longest = 0;
+      PetscInt longest = 0;
 
-      for (; row < end; row++) longest = PetscMax(longest, BehindEntries(form, i, row) - FirstEntry(form, i, row));
+      form->cut[s]   = KSPTCCutAt(cuts[k], s - form->block_slice[k]);
       form->start[s] = (int32_t)places;
-      places += (longest + form->lanes - 1) / form->lanes * (PetscCount)KSPTC_LANES;
+      ForRows(form, k, s, [&](int32_t row, int32_t) { longest = PetscMax(longest, LengthOf(form, i, row)); });
+      places += ((PetscCount)longest + KSPTCCutLanes(form->cut[s]) - 1) / KSPTCCutLanes(form->cut[s]) * KSPTC_LANES;
       PetscCheck(places <= INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The resident form would have more than 2^31 places: switch the resident solver off");
     }
   }
@@ -87,15 +105,35 @@ static PetscErrorCode CountPlaces(const PetscInt i[], KSPTCForm *form, int32_t b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows of a block by length, those of the same length in the order they had: order[], number[], and how the blocks are to be cut */
+static PetscErrorCode SortRows(const PetscInt i[], std::vector<int32_t> &number, KSPTCForm *form, KSPTCCuts cuts[])
+{
+  PetscFunctionBegin;
+  if (!form->order) {
+    PetscCall(PetscMalloc1(form->m, &form->order));
+    for (int32_t row = 0; row < form->m; row++) form->order[row] = row;
+  }
+  for (int k = 0; k < form->blocks; k++) {
+    int32_t until[KSPTC_WIDTHS];
+
+    std::stable_sort(form->order + form->block_row[k], form->order + form->block_row[k + 1], [i](int32_t a, int32_t b) { return i[a + 1] - i[a] > i[b + 1] - i[b]; });
+    for (int w = 0; w < KSPTC_WIDTHS; w++) {
+      until[w] = 0;
+      while (form->block_row[k] + until[w] < form->block_row[k + 1] && LengthOf(form, i, form->block_row[k] + until[w]) > KSPTCLengthBelow(w)) until[w]++;
+    }
+    cuts[k] = KSPTCCutsOf(until);
+  }
+  for (int32_t row = 0; row < form->m; row++) number[form->order[row]] = row;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Calls at(block, place, entry) for every place of the form; entry -1: none */
 template <class At>
 static void ForAllPlaces(const KSPTCForm *form, const PetscInt i[], At at)
 {
-  const int32_t lanes = form->lanes;
-
   for (int k = 0; k < form->blocks; k++) {
     for (int32_t s = form->block_slice[k]; s < form->block_slice[k + 1]; s++) {
-      const int32_t first = form->block_row[k] + (s - form->block_slice[k]) * KSPTCRowsOfSlice(form);
+      const int32_t lanes = KSPTCCutLanes(form->cut[s]), first = form->block_row[k] + KSPTCCutRow(form->cut[s]);
 
       for (int32_t place = form->start[s]; place < form->start[s + 1]; place++) {
         const int32_t  lane = (place - form->start[s]) % KSPTC_LANES, slot = (place - form->start[s]) / KSPTC_LANES, row = first + lane / lanes;
@@ -107,7 +145,7 @@ static void ForAllPlaces(const KSPTCForm *form, const PetscInt i[], At at)
   }
 }
 
-/* block_ghost[], ghost[]. number[]: rows of the form */
+/* block_ghost[], ghost[], shown[]. number[]: rows of the form */
 static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], const std::vector<int32_t> &number, KSPTCForm *form)
 {
   std::vector<int32_t> ghosts;
@@ -131,6 +169,8 @@ static PetscErrorCode FindGhosts(const PetscInt i[], const PetscInt j[], const s
   form->ghosts = (int32_t)ghosts.size();
   PetscCall(PetscMalloc1(form->ghosts, &form->ghost));
   std::copy(ghosts.begin(), ghosts.end(), form->ghost);
+  PetscCall(PetscCalloc1((form->m - 1) / 32 + 1, &form->shown));
+  for (int32_t ghost : ghosts) form->shown[ghost / 32] |= (uint32_t)1 << ghost % 32;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -220,8 +260,9 @@ static PetscErrorCode TakeOrder(const KSPTCOrder *order, std::vector<int32_t> &n
 
 static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
 {
-  std::vector<int32_t> number(form->m);
-  int32_t              block_start[KSPTC_BLOCKS + 1];
+  std::vector<int32_t>   number(form->m);
+  std::vector<KSPTCCuts> cuts(form->blocks);
+  int32_t                block_start[KSPTC_BLOCKS + 1];
 
   PetscFunctionBegin;
   PetscCall(TakeOrder(order, number, form));
@@ -229,9 +270,12 @@ static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const Petsc
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_slice));
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_ghost));
   DealRows(i, form);
-  KSPTCFormCountSlices(form->block_row, form->block_slice, form);
-  PetscCall(PetscMalloc1(form->slices + 1, &form->start));
-  PetscCall(CountPlaces(i, form, block_start));
+  KSPTCFormCutEvenly(form->block_row, form, cuts.data());
+  PetscCall(CutSlices(i, cuts.data(), form, block_start));
+  if (KSPTCFormSorts(form)) {
+    PetscCall(SortRows(i, number, form, cuts.data()));
+    PetscCall(CutSlices(i, cuts.data(), form, block_start));
+  }
   PetscCall(FindGhosts(i, j, number, form));
   KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
   if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
@@ -263,11 +307,11 @@ PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The sums of the rows of a slice of block k, from row `first` on. term(a, x): of a sum */
+/* The sums of the rows of a slice of block k. term(a, x): of a sum */
 template <class Term>
-static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t first, int32_t rows, const PetscScalar x[], PetscScalar y[], Term term)
+static void MultSlice(const KSPTCForm *A, int k, int32_t slice, const PetscScalar x[], PetscScalar y[], Term term)
 {
-  const int32_t  lanes = A->lanes, own = A->block_row[k + 1] - A->block_row[k];
+  const int32_t  lanes = KSPTCCutLanes(A->cut[slice]), own = A->block_row[k + 1] - A->block_row[k];
   const int32_t *ghost            = A->ghost + A->block_ghost[k];
   PetscScalar    sum[KSPTC_LANES] = {};
 
@@ -280,18 +324,14 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, int32_t first, i
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];
   }
-  for (int32_t row = 0; row < rows; row++) y[KSPTCMatrixRow(A->order, first + row)] = sum[row * lanes];
+  ForRows(A, k, slice, [&](int32_t row, int32_t lane) { y[KSPTCMatrixRow(A->order, row)] = sum[lane]; });
 }
 
 template <class Term>
 static void Mult(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[], Term term)
 {
-  const int32_t rows = KSPTCRowsOfSlice(A);
-
   for (int k = 0; k < A->blocks; k++) {
-    int32_t row = A->block_row[k];
-
-    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++, row += rows) MultSlice(A, k, s, row, PetscMin(rows, A->block_row[k + 1] - row), x, y, term);
+    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++) MultSlice(A, k, s, x, y, term);
   }
 }
 

@@ -10,9 +10,9 @@ namespace
 constexpr int PER_SIDE = 4;
 
 /* Of a side: classic with shuffles and with the Tensor Core, then those with one reduction less */
-const void *const kernels[] = {(const void *)ResidentKernel<false, NOWHERE>, (const void *)ResidentKernel<true, NOWHERE>, (const void *)SingleKernel<false, NOWHERE>, (const void *)SingleKernel<true, NOWHERE>,
-                               (const void *)ResidentKernel<false, LEFT>,    (const void *)ResidentKernel<true, LEFT>,    (const void *)SingleKernel<false, LEFT>,    (const void *)SingleKernel<true, LEFT>,
-                               (const void *)ResidentKernel<false, RIGHT>,   (const void *)ResidentKernel<true, RIGHT>,   (const void *)SingleKernel<false, RIGHT>,   (const void *)SingleKernel<true, RIGHT>};
+const void *const kernels[] = {(const void *)ResidentKernel<false, Share<NOWHERE>>, (const void *)ResidentKernel<true, Share<NOWHERE>>, (const void *)SingleKernel<false, NOWHERE>, (const void *)SingleKernel<true, NOWHERE>,
+                               (const void *)ResidentKernel<false, Share<LEFT>>,    (const void *)ResidentKernel<true, Share<LEFT>>,    (const void *)SingleKernel<false, LEFT>,    (const void *)SingleKernel<true, LEFT>,
+                               (const void *)ResidentKernel<false, Share<RIGHT>>,   (const void *)ResidentKernel<true, Share<RIGHT>>,   (const void *)SingleKernel<false, RIGHT>,   (const void *)SingleKernel<true, RIGHT>};
 
 const void *const *KernelsOf(Side side)
 {
@@ -37,13 +37,15 @@ static PetscErrorCode CreateWork(const KSPTCForm *form, PetscBool scaled, bool s
 PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(CreateWork(form, scaled, false, work, can));
+  if (TCBCGSIsThin(form)) PetscCall(TCBCGSThinCreate_CUDA(form, scaled, work, can));
+  else PetscCall(CreateWork(form, scaled, false, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCBCGSSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
+  PetscCheck(!TCBCGSIsThin(form), PETSC_COMM_SELF, PETSC_ERR_SUP, "Thin blocks have classic recurrences");
   PetscCall(CreateWork(form, scaled, true, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -55,6 +57,10 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
+  if (TCBCGSIsThin(form)) {
+    PetscCall(TCBCGSThin_CUDA(form, chunk, v, steps, work, refused, stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSVectorsOfBlock(scaled, v->right, v->single), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -52,11 +52,12 @@ enum Side {
   RIGHT
 };
 
+template <Side side>
 struct Share : KSPTCShare {
   double *x, *rp, *v, *t, *d, *p, *r, *u; /* d is nothing without a preconditioner, u what is multiplied by if that is neither p nor r */
   double *gp, *gr, *gu, *gv, *gt;         /* of the ghosts */
 
-  __device__ __forceinline__ Share(const KSPTCForm &A, Side side, bool single, double *memory) : KSPTCShare(A, TCBCGSVectorsOfBlock(side != NOWHERE, side == RIGHT, single), memory)
+  __device__ __forceinline__ Share(const Problem &P, bool single, double *memory) : KSPTCShare(P.A, TCBCGSVectorsOfBlock(side != NOWHERE, side == RIGHT, single), memory)
   {
     const int all = rows + ghosts;
 
@@ -78,7 +79,7 @@ struct Share : KSPTCShare {
 
 /* What a product of p or r multiplies by */
 template <Side side>
-__device__ __forceinline__ const double *Factor(const Share &own, const double *of)
+__device__ __forceinline__ const double *Factor(const Share<side> &own, const double *of)
 {
   return side == RIGHT ? own.u : of;
 }
@@ -97,7 +98,7 @@ __device__ __forceinline__ double Scaled(double y, const double *d, int k)
 
 /* Shared memory */
 template <Side side>
-__device__ __forceinline__ void Load(const Problem &P, const Share &own)
+__device__ __forceinline__ void Load(const Problem &P, const Share<side> &own)
 {
   KSPTCLoadMatrix(P.A, own);
   own.forMatrixRows(P.A, [&](int k, int row) {
@@ -119,7 +120,8 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
   });
 }
 
-__device__ __forceinline__ void Store(const Problem &P, const Share &own, double stop)
+template <Side side>
+__device__ __forceinline__ void Store(const Problem &P, const Share<side> &own, double stop)
 {
   own.forMatrixRows(P.A, [&](int k, int row) {
     P.v.x[row] = own.x[k];
@@ -132,7 +134,7 @@ __device__ __forceinline__ void Store(const Problem &P, const Share &own, double
 
 /* to[] of the rows, then of the ghosts <- what of() says of their numbers in p and r, and in v; and from the right what is multiplied by */
 template <Side side, class Of>
-__device__ __forceinline__ void Set(const Problem &P, const Share &own, double *to, Of of)
+__device__ __forceinline__ void Set(const Problem &P, const Share<side> &own, double *to, Of of)
 {
   own.forRows([&](int k) {
     to[k] = of(k, own.v[k]);
@@ -148,25 +150,25 @@ __device__ __forceinline__ void Set(const Problem &P, const Share &own, double *
 
 /* p */
 template <Side side>
-__device__ __forceinline__ void Direct(const Problem &P, const Share &own, double omega, double beta)
+__device__ __forceinline__ void Direct(const Problem &P, const Share<side> &own, double omega, double beta)
 {
-  Set<side>(P, own, own.p, [&](int k, double v) { return Direction(own.r[k], own.p[k], v, omega, beta); });
+  Set(P, own, own.p, [&](int k, double v) { return Direction(own.r[k], own.p[k], v, omega, beta); });
 }
 
 /* s, where r was */
 template <Side side>
-__device__ __forceinline__ void Half(const Problem &P, const Share &own, double alpha)
+__device__ __forceinline__ void Half(const Problem &P, const Share<side> &own, double alpha)
 {
-  Set<side>(P, own, own.r, [&](int k, double v) { return KSPTCCombine(own.r[k], v, -alpha); });
+  Set(P, own, own.r, [&](int k, double v) { return KSPTCCombine(own.r[k], v, -alpha); });
 }
 
 /* v, published for this tag: returns this thread's share of v.rp */
 template <Side side>
-__device__ __forceinline__ double First(const Problem &P, const Share &own, uint64_t tag)
+__device__ __forceinline__ double First(const Problem &P, const Share<side> &own, uint64_t tag)
 {
   double d1 = 0.0;
 
-  KSPTCMult(P.A, own, Factor<side>(own, own.p), [&](int k, double sum) {
+  KSPTCMult(P.A, own, Factor(own, own.p), [&](int k, double sum) {
     const double v = Scaled<side == LEFT>(sum, own.d, k);
 
     own.v[k] = v;
@@ -177,10 +179,10 @@ __device__ __forceinline__ double First(const Problem &P, const Share &own, uint
 }
 
 /* t: adds t.s, t.t to sum[]; single: t.rp, s.rp too, and t is published for this tag */
-template <Side side, bool single>
-__device__ __forceinline__ void Second(const Problem &P, const Share &own, uint64_t tag, double sum[])
+template <bool single, Side side>
+__device__ __forceinline__ void Second(const Problem &P, const Share<side> &own, uint64_t tag, double sum[])
 {
-  KSPTCMult(P.A, own, Factor<side>(own, own.r), [&](int k, double row) {
+  KSPTCMult(P.A, own, Factor(own, own.r), [&](int k, double row) {
     const double t = Scaled<side == LEFT>(row, own.d, k), s = own.r[k];
 
     own.t[k] = t;
@@ -190,7 +192,8 @@ __device__ __forceinline__ void Second(const Problem &P, const Share &own, uint6
 }
 
 /* x, r, published for this tag: adds r.r, r.rp to sum[] */
-__device__ __forceinline__ void Update(const Problem &P, const Share &own, double alpha, double omega, uint64_t tag, double sum[])
+template <Side side>
+__device__ __forceinline__ void Update(const Problem &P, const Share<side> &own, double alpha, double omega, uint64_t tag, double sum[])
 {
   own.forRows([&](int k) {
     const double s = own.r[k], r = fma(-omega, own.t[k], s), x = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
@@ -204,7 +207,8 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
 }
 
 /* single: x, and r of rows and ghosts; adds r.r to sum[] */
-__device__ __forceinline__ void UpdateAll(const Share &own, double alpha, double omega, double sum[])
+template <Side side>
+__device__ __forceinline__ void UpdateAll(const Share<side> &own, double alpha, double omega, double sum[])
 {
   own.forRows([&](int k) {
     const double s = own.r[k], r = fma(-omega, own.t[k], s);
@@ -238,7 +242,8 @@ __device__ __forceinline__ void TellNext(const TCBCGSScalars &s, KSPTCTold &told
   told.tell(s.stop, s.alpha, next.omegaold, next.beta);
 }
 
-template <bool tensor, Side side>
+/* Share: how a block has the vectors of its rows */
+template <bool tensor, class Share>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
   using One = GridReduce<1, tensor, KSPTC_THREADS>;
@@ -251,7 +256,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
-  const Share                            own(P.A, side, false, memory);
+  const Share                            own(P, false, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          s       = *P.scalars; /* kept by warp 0 */
   PetscInt                               it      = P.chunk.first;
@@ -262,7 +267,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   bool                                   alive;
 
   if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
-  Load<side>(P, own);
+  Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
     TCBCGSBeginIteration(s);
@@ -272,18 +277,18 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double t[SUMS] = {}, r[SUMS] = {};
 
-    Direct<side>(P, own, told.one, told.other);
+    Direct(P, own, told.one, told.other);
     __syncthreads();
-    const double d1 = First<side>(P, own, barrier.next());
+    const double d1 = First(P, own, barrier.next());
 
     alive = barrier.template sum<One, 1>(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) {
       TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
     });
     if (!alive || told.stop != 0.0) break;
-    Half<side>(P, own, told.one);
+    Half(P, own, told.one);
     __syncthreads();
-    Second<side, false>(P, own, 0, t);
+    Second<false>(P, own, 0, t);
     alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) {
       TCBCGSEndStabilize<false>(s, total);
       told.tell(s.stop, s.alpha, s.omega);
@@ -316,7 +321,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
-  const Share                            own(P.A, side, true, memory);
+  const Share<side>                      own(P, true, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          s        = *P.scalars; /* kept by warp 0 */
   PetscInt                               it       = P.chunk.first;
@@ -327,7 +332,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   bool                                   alive;
 
   if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
-  Load<side>(P, own);
+  Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double[]) {
     s.advanced = 1.0; /* Direct() is about to */
@@ -337,9 +342,9 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double second[SUMS] = {};
 
-    Direct<side>(P, own, told.other, told.third);
+    Direct(P, own, told.other, told.third);
     __syncthreads();
-    first[0] = First<side>(P, own, barrier.next());
+    first[0] = First(P, own, barrier.next());
     alive    = barrier.template sum<Two, 2>(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
       if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1);
       if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
@@ -348,9 +353,9 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     if (!alive || told.stop != 0.0) break;
     const double alpha = told.one;
 
-    Half<side>(P, own, alpha);
+    Half(P, own, alpha);
     __syncthreads();
-    Second<side, true>(P, own, barrier.next(), second);
+    Second<true>(P, own, barrier.next(), second);
     alive = barrier.template sum<Four, 4>(second, shared.four, (int)it + 1, fetch_t, [&](const double total[]) {
       TCBCGSEndStabilize<true>(s, total);
       TellNext(s, told);
