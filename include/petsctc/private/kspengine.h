@@ -79,6 +79,12 @@ typedef struct {
   KSPTCResidentWork          work;                               /* nothing unless the device can */
 } KSPTCResident;
 
+/* Is the matrix in a form of thin blocks? */
+static inline PetscBool KSPTCIsThin(const KSPTCResident *state)
+{
+  return (PetscBool)(state->thin.rows && state->fits && state->form.vectors.rows == state->thin.rows);
+}
+
 /* Of an option that may be left open */
 typedef enum {
   KSPTC_CHOICE_FALSE,

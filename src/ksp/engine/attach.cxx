@@ -142,7 +142,7 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
   if (tc->last_single) PetscCall(PetscViewerASCIIPrintf(viewer, "  recurrences with a reduction less\n"));
   if (tc->last_why_not_pipelined) PetscCall(PetscViewerASCIIPrintf(viewer, "  not pipelined (last: %s)\n", tc->last_why_not_pipelined));
   if (tc->last_call) {
-    const PetscBool thin = (PetscBool)(!tc->resident.layout && tc->resident.thin.rows && tc->resident.form.vectors.rows == tc->resident.thin.rows);
+    const PetscBool thin = (PetscBool)(!tc->resident.layout && KSPTCIsThin(&tc->resident));
 
     PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s%s%s\n", tc->last_call, tc->last_pipelined ? ", pipelined" : "",
                                      tc->resident.layout ? ", the matrix read from its layout" : (tc->resident.work.in_part ? ", part of the matrix read from device memory" : ""), thin ? ", vectors in device memory but for two" : ""));

@@ -148,12 +148,6 @@ static PetscBool KSPTCMayThin(const KSPTCResident *state)
   return (PetscBool)(state->thin.rows && state->may_thin && (state->wanted == KSPTC_VARIANT_CLASSIC || state->wanted == KSPTC_VARIANT_AUTO));
 }
 
-/* Are they? */
-static PetscBool KSPTCIsThin(const KSPTCResident *state)
-{
-  return (PetscBool)(state->thin.rows && state->fits && state->form.vectors.rows == state->thin.rows);
-}
-
 /* The form, if there is room for it and it pays: then state->fits. Thin blocks only where others have no room for their vectors */
 static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
 {
