@@ -220,7 +220,7 @@ __device__ __forceinline__ void UpdateAll(const Share<side> &own, double alpha, 
   own.forGhosts([&](int g) { own.gr[g] = fma(-omega, own.gt[g], own.gr[g]); });
 }
 
-/* Sums, test and record of iteration `it`, in warp 0. Step: what ends it */
+/* Sums, test and record of iteration `it`, by the first thread. Step: what ends it */
 template <class Step>
 __device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
 {
@@ -256,9 +256,9 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
+  __shared__ TCBCGSScalars               s;    /* of the first thread: in registers they would be in those of all */
   const Share                            own(P, false, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCBCGSScalars                          s       = *P.scalars; /* kept by warp 0 */
   PetscInt                               it      = P.chunk.first;
   const auto                             nothing = [](uint64_t, int, int) { return true; };
   const auto                             fetch_v = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
@@ -266,10 +266,13 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   const double                           none    = 0.0;
   bool                                   alive;
 
+  if (threadIdx.x == 0) s = *P.scalars;
+  __syncthreads();
   if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
+    if (threadIdx.x) return;
     TCBCGSBeginIteration(s);
     told.tell(s.stop, s.omegaold, s.beta);
   });
@@ -282,6 +285,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     const double d1 = First(P, own, barrier.next());
 
     alive = barrier.template sum<One, 1>(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) {
+      if (threadIdx.x) return;
       TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
     });
@@ -290,6 +294,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     __syncthreads();
     Second<false>(P, own, 0, t);
     alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) {
+      if (threadIdx.x) return;
       TCBCGSEndStabilize<false>(s, total);
       told.tell(s.stop, s.alpha, s.omega);
     });
@@ -297,6 +302,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     Update(P, own, told.one, told.other, barrier.next(), r);
     ++it;
     alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
+      if (threadIdx.x) return;
       End<TCBCGSUpdate>(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
       told.tell(s.stop, s.omegaold, s.beta);
@@ -321,9 +327,9 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
+  __shared__ TCBCGSScalars               s;    /* of the first thread: in registers they would be in those of all */
   const Share<side>                      own(P, true, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCBCGSScalars                          s        = *P.scalars; /* kept by warp 0 */
   PetscInt                               it       = P.chunk.first;
   const auto                             nothing  = [](uint64_t, int, int) { return true; };
   const auto                             fetch_v  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
@@ -331,10 +337,13 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   double                                 first[2] = {}; /* v.rp, and r.r of the iteration before */
   bool                                   alive;
 
+  if (threadIdx.x == 0) s = *P.scalars;
+  __syncthreads();
   if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double[]) {
+    if (threadIdx.x) return;
     s.advanced = 1.0; /* Direct() is about to */
     TellNext(s, told);
   });
@@ -346,6 +355,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     __syncthreads();
     first[0] = First(P, own, barrier.next());
     alive    = barrier.template sum<Two, 2>(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
+      if (threadIdx.x) return;
       if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1);
       if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
@@ -357,6 +367,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     __syncthreads();
     Second<true>(P, own, barrier.next(), second);
     alive = barrier.template sum<Four, 4>(second, shared.four, (int)it + 1, fetch_t, [&](const double total[]) {
+      if (threadIdx.x) return;
       TCBCGSEndStabilize<true>(s, total);
       TellNext(s, told);
     });
@@ -365,6 +376,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     UpdateAll(own, alpha, told.other, first + 1);
     if (++it < P.chunk.last) continue;
     alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double total[]) {
+      if (threadIdx.x) return;
       End<TCBCGSAdvance>(P, s, it, total + 1);
       told.tell(s.stop, s.alpha);
     });
