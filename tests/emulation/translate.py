@@ -21,7 +21,7 @@ PTX = (
     ("atom.release.gpu.global.inc", "before = emulation::atomicIncrement(arrived, members - 1)"),
     ("st.global.v2.f64", "to[0] = pair.x, to[1] = pair.y"),
     ("atom.acq_rel.cta.shared", "before = (int)atomicAdd(counter, 1)"),
-    ("prefetch.global.L2", "(void)mine"),
+    ('"" : "+l"', "(void)0"),  # a value that the compiler is to have in a register
     ("mbarrier.init", "*barrier = 0"),
     ("mbarrier.try_wait.parity", "over = emulation::isOver(barrier, parity)"),
     ("mbarrier.arrive.release", "emulation::arrive(barrier)"),

@@ -37,6 +37,7 @@ void ExpectSameForm(const OwnedForm &e, const OwnedForm &c)
   ASSERT_EQ(e.form.slices, c.form.slices);
   ASSERT_EQ(e.form.places, c.form.places);
   ASSERT_EQ(e.form.ghosts, c.form.ghosts);
+  ASSERT_EQ(e.form.parts, c.form.parts);
   for (int v = 0; v <= KSPTC_VECTORS; v++) ASSERT_EQ(e.form.shared[v], c.form.shared[v]) << v << " vectors";
   for (int v = 0; v <= KSPTC_VECTORS; v++) ASSERT_EQ(e.form.least[v], c.form.least[v]) << v << " vectors";
   ASSERT_EQ(e.form.streamed, c.form.streamed);
@@ -125,7 +126,14 @@ TEST_P(ResidentForm, HoldsTheMatrix)
           next += KSPTC_LANES / lanes;
         }
         for (PetscInt k = 0; k < A.Length(r); k++) {
-          const PetscInt place = start[s] + KSPTC_LANES * (k / lanes) + (n - row[b] - first) * lanes + k % lanes, c = number[A.j[A.i[r] + k]];
+          const bool part = KSPTCCutIsPart(cut[s]); /* of whose row the next slice has the next entries */
+
+          if (part && k > 0 && k % KSPTC_PART == 0) {
+            s++;
+            ASSERT_EQ(cut[s], cut[s - 1]);
+          }
+          const PetscInt of_slice = part ? k % KSPTC_PART : k;
+          const PetscInt place = start[s] + KSPTC_LANES * (of_slice / lanes) + (n - row[b] - first) * lanes + of_slice % lanes, c = number[A.j[A.i[r] + k]];
 
           ASSERT_LT(place, start[s + 1]) << "row " << r;
           ASSERT_EQ(column[place] < rows ? row[b] + column[place] : ghost.at(block_ghost[b] + column[place] - rows), c) << "row " << r << ", entry " << k;
@@ -147,10 +155,11 @@ TEST_P(ResidentForm, HoldsTheMatrix)
   }
 }
 
-/* Where rows have very different lengths, they come by length in a block, in slices of as many lanes as they need, with few places in vain */
+/* Where rows have very different lengths, they come by length in a block, in slices of as many lanes as they need, the longest in parts, with few places in vain */
 TEST_P(ResidentForm, SortsRowsByLength)
 {
-  const Csr        A = Dominant(FromColumns(9000, [](PetscInt r) { return Range(r, std::min(r + (r % 32 ? 1 : (r % 1024 ? 64 : 900)), (PetscInt)9000)); }), false);
+  const auto       length = [](PetscInt r) { return r == 2048 ? 5121 : (r % 32 ? 1 : (r % 1024 ? 64 : (r % 2048 ? 900 : 400))); };
+  const Csr        A      = Dominant(FromColumns(9000, [&](PetscInt r) { return Range(r, std::min(r + length(r), (PetscInt)9000)); }), false);
   const OwnedForm  owned(cuda, A, four, Chip(cuda)), expected(false, A, four, Chip(cuda)), grid(cuda, Dominant(SevenPoint(43), true), four, Chip(cuda));
   const KSPTCForm &F = owned.form;
 
@@ -159,21 +168,28 @@ TEST_P(ResidentForm, SortsRowsByLength)
   ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, owned));
   ASSERT_LT(2 * F.places, 3 * F.nnz);
   const auto row = owned.Get(F.block_row, F.blocks + 1), order = owned.Get(F.order, A.m), slice = owned.Get(F.block_slice, F.blocks + 1), cut = owned.Get(F.cut, F.slices);
-  int        widths = 0;
+  int        widths = 0, most = 0;
 
   for (int b = 0; b < F.blocks; b++) {
     for (PetscInt n = row[b] + 1; n < row[b + 1]; n++) {
       ASSERT_GE(A.Length(order[n - 1]), A.Length(order[n]));
       if (A.Length(order[n - 1]) == A.Length(order[n])) { ASSERT_LT(order[n - 1], order[n]); }
     }
+    int parts = 0;
+
     for (int s = slice[b]; s < slice[b + 1]; s++) {
       const int lanes = KSPTCCutLanes(cut[s]), longest = A.Length(order[row[b] + KSPTCCutRow(cut[s])]);
 
       widths |= 1 << KSPTCCutWidth(cut[s]);
       ASSERT_TRUE(lanes == KSPTC_LANES || longest <= KSPTC_SORTED_SHARE * lanes);
       ASSERT_TRUE(lanes == 1 || longest > KSPTC_SORTED_SHARE * lanes / 2);
+      ASSERT_EQ(KSPTCCutIsPart(cut[s]), longest > KSPTC_PART);
+      if (KSPTCCutIsPart(cut[s])) parts++;
     }
+    most = std::max(most, parts);
   }
+  ASSERT_EQ(F.parts, most);
+  ASSERT_GE(most, 11);                         /* 5,121 entries are in the eleventh part */
   ASSERT_EQ(widths, 1 << 0 | 1 << 3 | 1 << 5); /* lanes 32, 4, 1 */
 }
 

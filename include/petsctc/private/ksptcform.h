@@ -12,7 +12,8 @@
    Its rows are cut, from its first on, into slices of 32 / lanes rows; block k has the slices from block_slice[k] on. `lanes`, a power of two from 1 to 32, is the least with which nonzeros <= 8 lanes
    rows. Slice s has (start[s + 1] - start[s]) / 32 slots, ceil(longest / lanes) of its longest row. Lane l of slot t has the place start[s] + 32 t + l: entry lanes t + l % lanes, in the order of the CSR
    row, of the slice's row l / lanes. Where more than an eighth of these places would be without entry, a block's rows come by length instead, long ones first and of the same length in the order they had, and each slice has
-   lanes of its own: the least with which its longest row has no more than 16 entries a lane. cut[s] tells them, and the slice's first row.
+   lanes of its own: the least with which its longest row has no more than 16 entries a lane. A row of more entries than 32 lanes take then comes in parts, slices of 512 of them each, before all others: so that no warp has many
+   times the work of another; its sum is that of its parts, one after the other. cut[s] tells lanes, the slice's first row, and whether it is a part of that row.
 
    The columns of a block's rows that are not among these rows are its ghosts, in ascending order ghost[block_ghost[k]] .. ghost[block_ghost[k + 1] - 1]. A block numbers what it multiplies by: its n rows
    0 .. n - 1, its g ghosts from n on, and n + g is a zero. That number is `column`, of 16 bits. A place without entry has the value 0 and the column of the zero: what it adds is 0, so that no place needs a
@@ -39,6 +40,7 @@ enum {
   KSPTC_SORTED_SHARE = 16,  /* the same of the longest row of a slice, where rows come by length */
   KSPTC_SORT         = 8,   /* rows come by length where so many times the places without entry are more than those with one */
   KSPTC_WIDTHS       = 6,   /* lanes of a row: 32, 16, .. 1 */
+  KSPTC_PART         = 512, /* entries of a part: of KSPTC_LANES lanes, KSPTC_SORTED_SHARE each */
   KSPTC_VECTORS      = 8,   /* of a solver that a block may hold, at most */
   KSPTC_ZEROS        = 2,   /* behind vectors that are multiplied by, at most */
   KSPTC_DICT         = 256, /* numbers of a dictionary */
@@ -48,9 +50,10 @@ enum {
 /* Nonzeros of a form, at most: it has no more than 32 places for each, which are counted in 32 bits */
 #define KSPTC_NONZEROS (((PetscCount)1 << 26) - 1)
 
-/* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts */
+/* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts; and of `more` vectors of its rows as much as there is room for, before the matrix */
 typedef struct {
   int rows, ghosts;
+  int more = 0;
 } KSPTCVectors;
 
 /* An order of the rows: those given, all of them, each once, in the memory of the CSR arrays; or, with plane > 0, pencils on a grid of planes of so many rows, of lines of so many (1: a grid of lines alone); or the matrix's */
@@ -73,12 +76,13 @@ typedef struct {
   PetscCount   nnz;
   KSPTCVectors vectors; /* that the solver holds at least: decides how rows are dealt */
   int32_t      blocks, lanes, slices, places, ghosts;
+  int32_t      parts;                     /* of rows, that a block has at most */
   int32_t     *order;                     /* [m] rows of the matrix, or NULL: those of the form */
   int32_t     *block_row;                 /* [blocks + 1] */
   int32_t     *block_slice;               /* [blocks + 1] */
   int32_t     *block_ghost;               /* [blocks + 1] */
   int32_t     *start;                     /* [slices + 1] */
-  int32_t     *cut;                       /* [slices] first row within the block, and width: KSPTCCut() */
+  int32_t     *cut;                       /* [slices] first row within the block, width, and whether it is a part: KSPTCCut() */
   uint32_t    *shown;                     /* [ceil(m / 32)] bits of the rows, the lowest first */
   int32_t     *ghost;                     /* [ghosts] */
   uint16_t    *column;                    /* [places] */
@@ -108,6 +112,12 @@ PETSCTC_HOST_DEVICE size_t KSPTCDictBytes(const KSPTCForm *form)
   return form->coded ? KSPTC_DICT * sizeof(PetscScalar) : 0;
 }
 
+/* What every block has, whatever its rows: a dictionary, sums of parts */
+PETSCTC_HOST_DEVICE size_t KSPTCFixedBytes(const KSPTCForm *form)
+{
+  return KSPTCDictBytes(form) + (size_t)form->parts * sizeof(PetscScalar);
+}
+
 /* Words of shown[] that have a bit of so many rows, at most */
 PETSCTC_HOST_DEVICE size_t KSPTCShownWords(PetscCount rows)
 {
@@ -126,24 +136,30 @@ static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, Petsc
   return (size_t)places * KSPTC_PLACE_BYTES + KSPTCBytesOfVectors(rows, ghosts, slices, vectors) + (size_t)ghosts * sizeof(int32_t);
 }
 
-/* Bytes of shared memory of a block that holds all, at most, and of one that holds the vectors alone */
-PETSCTC_HOST_DEVICE size_t KSPTCMostBytes(const KSPTCForm *form, const size_t bytes[], KSPTCVectors vectors)
+/* Of bytes[], those of a block of so many vectors of its rows, with so many of its ghosts */
+PETSCTC_HOST_DEVICE size_t KSPTCMostBytes(const KSPTCForm *form, const size_t bytes[], int rows, KSPTCVectors vectors)
 {
-  return bytes[vectors.rows] + (size_t)(vectors.ghosts > form->vectors.ghosts ? vectors.ghosts - form->vectors.ghosts : 0) * form->most_ghosts * sizeof(PetscScalar);
+  return bytes[rows] + (size_t)(vectors.ghosts > form->vectors.ghosts ? vectors.ghosts - form->vectors.ghosts : 0) * form->most_ghosts * sizeof(PetscScalar);
+}
+
+/* Bytes of shared memory of a block that holds all, at most */
+PETSCTC_HOST_DEVICE size_t KSPTCWholeBytes(const KSPTCForm *form, KSPTCVectors vectors)
+{
+  return KSPTCMostBytes(form, form->shared, vectors.rows + vectors.more, vectors);
 }
 
 /* Those that a block gets: all that it has use for, but no more than the limit where its vectors can do with that. A device may not have as many */
 PETSCTC_HOST_DEVICE size_t KSPTCSharedBytes(const KSPTCForm *form, KSPTCVectors vectors)
 {
-  const size_t all = KSPTCMostBytes(form, form->shared, vectors), least = KSPTCMostBytes(form, form->least, vectors), limit = least > form->limit ? least : form->limit;
+  const size_t all = KSPTCWholeBytes(form, vectors), least = KSPTCMostBytes(form, form->least, vectors.rows, vectors), limit = least > form->limit ? least : form->limit;
 
   return all < limit ? all : limit;
 }
 
-/* Has some block no room for all of its matrix? */
+/* Has some block no room for all of its matrix, and of `more` vectors? */
 static inline PetscBool KSPTCHoldsPart(const KSPTCForm *form, KSPTCVectors vectors)
 {
-  return (PetscBool)(KSPTCSharedBytes(form, vectors) < KSPTCMostBytes(form, form->shared, vectors));
+  return (PetscBool)(KSPTCSharedBytes(form, vectors) < KSPTCWholeBytes(form, vectors));
 }
 
 /* Bytes of a matrix for which blocks have no room, at least. coded: with a dictionary */
@@ -210,7 +226,7 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
     if (rows + ghosts > UINT16_MAX) *fits = PETSC_FALSE;
     form->most_ghosts = PetscMax(form->most_ghosts, ghosts);
     for (int v = 0; v <= KSPTC_VECTORS; v++) {
-      const size_t least = KSPTCBytesOfVectors(rows, ghosts, slices, {v, form->vectors.ghosts}) + KSPTCDictBytes(form), all = least + matrix;
+      const size_t least = KSPTCBytesOfVectors(rows, ghosts, slices, {v, form->vectors.ghosts}) + KSPTCFixedBytes(form), all = least + matrix;
 
       if (v == form->vectors.rows && all > chip->shared) form->streamed += all - chip->shared;
       form->shared[v] = PetscMax(form->shared[v], all);
@@ -309,15 +325,27 @@ static inline void KSPTCDictFrom(std::vector<uint64_t> values, uint64_t bits[], 
   }
 }
 
-/* A slice's cut: its first row within the block, and its width w: it has 2^w rows of 32 / 2^w lanes */
-PETSCTC_HOST_DEVICE int32_t KSPTCCut(int32_t row, int width)
+/* A slice's cut: its first row within the block, its width w: it has 2^w rows of 32 / 2^w lanes, and whether it is a part of a row, of width 0: kernels see then a row that no block has */
+#define KSPTC_CUT_PART (1 << 30)
+
+PETSCTC_HOST_DEVICE int32_t KSPTCCut(int32_t row, int width, bool part)
 {
-  return row * 8 + width;
+  return row * 8 + width + (part ? KSPTC_CUT_PART : 0);
+}
+
+PETSCTC_HOST_DEVICE bool KSPTCCutIsPart(int32_t cut)
+{
+  return cut >= KSPTC_CUT_PART;
+}
+
+PETSCTC_HOST_DEVICE int32_t KSPTCCutAnyRow(int32_t cut)
+{
+  return cut >> 3;
 }
 
 PETSCTC_HOST_DEVICE int32_t KSPTCCutRow(int32_t cut)
 {
-  return cut >> 3;
+  return KSPTCCutAnyRow(cut & ~KSPTC_CUT_PART);
 }
 
 PETSCTC_HOST_DEVICE int KSPTCCutWidth(int32_t cut)
@@ -345,17 +373,24 @@ PETSCTC_HOST_DEVICE PetscInt KSPTCLengthBelow(int width)
   return width == KSPTC_WIDTHS - 1 ? -1 : KSPTC_SORTED_SHARE * (KSPTC_LANES >> width) / 2;
 }
 
-/* How a block is cut: slice[w] and row[w] are its first ones of width w, and behind the last width what all have */
+/* Of a row of so many entries: parts, if it comes in such */
+PETSCTC_HOST_DEVICE int32_t KSPTCPartsOf(PetscInt entries)
+{
+  return (int32_t)((entries - 1) / KSPTC_PART + 1);
+}
+
+/* How a block is cut: slice[w] and row[w] are its first ones of width w, behind parts and their rows, and behind the last width what all have */
 typedef struct {
   int32_t slice[KSPTC_WIDTHS + 1], row[KSPTC_WIDTHS + 1];
 } KSPTCCuts;
 
-/* Slices of ascending width, from the rows before until[w], which need a width of w or less: the last of a width may have others, too */
-PETSCTC_HOST_DEVICE KSPTCCuts KSPTCCutsOf(const int32_t until[KSPTC_WIDTHS])
+/* Slices of ascending width, from the rows before until[w], which need a width of w or less: the last of a width may have others, too. The first rows_in_parts come in so many parts */
+PETSCTC_HOST_DEVICE KSPTCCuts KSPTCCutsOf(const int32_t until[KSPTC_WIDTHS], int32_t rows_in_parts, int32_t parts)
 {
   KSPTCCuts cuts;
 
-  cuts.slice[0] = cuts.row[0] = 0;
+  cuts.slice[0] = parts;
+  cuts.row[0]   = rows_in_parts;
   for (int w = 0; w < KSPTC_WIDTHS; w++) {
     const int32_t rows = until[w] > cuts.row[w] ? until[w] - cuts.row[w] : 0, slices = (rows + (1 << w) - 1) >> w;
 
@@ -365,13 +400,40 @@ PETSCTC_HOST_DEVICE KSPTCCuts KSPTCCutsOf(const int32_t until[KSPTC_WIDTHS])
   return cuts;
 }
 
-/* The cut of a block's slice */
-PETSCTC_HOST_DEVICE int32_t KSPTCCutAt(const KSPTCCuts &cuts, int32_t slice)
+/* The cut of a slice of a block, whose rows are order[] of CSR's, if there is an order */
+PETSCTC_HOST_DEVICE int32_t KSPTCCutAt(const KSPTCCuts &cuts, int32_t slice, const PetscInt i[], const int32_t order[])
 {
   int w = 0;
 
+  if (slice < cuts.slice[0]) {
+    int32_t row = 0;
+
+    for (; row < cuts.row[0]; row++) {
+      const int32_t parts = KSPTCPartsOf(i[order[row] + 1] - i[order[row]]);
+
+      if (slice < parts) break;
+      slice -= parts;
+    }
+    return KSPTCCut(row, 0, true);
+  }
   while (slice >= cuts.slice[w + 1]) w++;
-  return KSPTCCut(cuts.row[w] + ((slice - cuts.slice[w]) << w), w);
+  return KSPTCCut(cuts.row[w] + ((slice - cuts.slice[w]) << w), w, false);
+}
+
+/* Which entries of a row a slice of it has: all, or those of a part, of which the one before belongs to another row, or to no slice of the block, whose first one is `first` */
+PETSCTC_HOST_DEVICE void KSPTCEntriesAt(const int32_t cut[], int32_t first, int32_t slice, PetscInt *begin, PetscInt *end)
+{
+  int32_t low = first, high = slice; /* cuts of parts ascend */
+
+  if (!KSPTCCutIsPart(cut[slice])) return;
+  while (low < high) {
+    const int32_t middle = low + (high - low) / 2;
+
+    if (cut[middle] < cut[slice]) low = middle + 1;
+    else high = middle;
+  }
+  *begin += (PetscInt)(slice - low) * KSPTC_PART;
+  if (*end - *begin > KSPTC_PART) *end = *begin + KSPTC_PART;
 }
 
 /* Cuts of blocks whose rows come as they are: all of the form's width */
@@ -381,15 +443,18 @@ static inline void KSPTCFormCutEvenly(const int32_t block_row[], const KSPTCForm
     int32_t until[KSPTC_WIDTHS] = {};
 
     for (int w = KSPTCWidthOf(form->lanes); w < KSPTC_WIDTHS; w++) until[w] = block_row[k + 1] - block_row[k];
-    cuts[k] = KSPTCCutsOf(until);
+    cuts[k] = KSPTCCutsOf(until, 0, 0);
   }
 }
 
 /* The first slices of the blocks */
 static inline void KSPTCFormCountSlices(const KSPTCCuts cuts[], int32_t block_slice[], KSPTCForm *form)
 {
-  block_slice[0] = 0;
-  for (int k = 0; k < form->blocks; k++) block_slice[k + 1] = block_slice[k] + cuts[k].slice[KSPTC_WIDTHS];
+  block_slice[0] = form->parts = 0;
+  for (int k = 0; k < form->blocks; k++) {
+    block_slice[k + 1] = block_slice[k] + cuts[k].slice[KSPTC_WIDTHS];
+    form->parts        = PetscMax(form->parts, cuts[k].slice[0]);
+  }
   form->slices = block_slice[form->blocks];
 }
 

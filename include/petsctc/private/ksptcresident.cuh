@@ -24,7 +24,6 @@ constexpr int KSPTC_THREADS = 512; /* 768 and 1024 are no faster, and have to ke
 constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
-constexpr int KSPTC_AHEAD   = 4; /* slices of a warp that are on their way from device memory to L2 */
 constexpr int KSPTC_STREAM  = 4; /* slots in a set, of slices that are not in shared memory .. */
 constexpr int KSPTC_SETS    = 2; /* .. and sets in registers: more, or larger ones, are spilled */
 
@@ -57,8 +56,11 @@ struct KSPTCShare {
   int            place, places;         /* the first one, and how many these have */
   double        *value, *vector, *dict; /* dict: of a form with a dictionary, and then in place of value */
   uint8_t       *code;                  /* this */
-  int2          *slice;                 /* x: first place within the block, y: cut. Behind the last one x is what all have */
-  int32_t       *ghost;                 /* rows of the form */
+  double        *more;                  /* of `more` vectors so many numbers */
+  int            mores;
+  double        *part_sum; /* sums of parts of rows, which are the first slices */
+  int2          *slice;    /* x: first place within the block, y: cut. Behind the last one x is what all have */
+  int32_t       *ghost;    /* rows of the form */
   uint16_t      *column;
   uint32_t      *shown;  /* from the word on that has the bit of the first row */
   const int32_t *listed; /* ghost[] in device memory, if it is not in shared memory */
@@ -67,19 +69,21 @@ struct KSPTCShare {
   {
     const int b = (int)blockIdx.x, first_slice = __ldg(A.block_slice + b), before = __ldg(A.block_ghost + b);
 
-    first  = __ldg(A.block_row + b);
-    rows   = __ldg(A.block_row + b + 1) - first;
-    ghosts = __ldg(A.block_ghost + b + 1) - before;
-    slices = __ldg(A.block_slice + b + 1) - first_slice;
-    listed = hold(A.start + first_slice, KSPTCPlaceBytes(&A), KSPTCSharedBytes(&A, vectors) - KSPTCDictBytes(&A) - KSPTCBytesOfVectors(rows, ghosts, slices, vectors)) ? nullptr : A.ghost + before;
-    value  = memory;
-    code   = (uint8_t *)memory;
-    column = A.coded ? (uint16_t *)(code + places) : (uint16_t *)(value + places);
-    vector = (double *)(column + places);
-    dict   = vector + vectors.rows * rows + vectors.ghosts * ghosts + KSPTC_ZEROS;
-    slice  = (int2 *)(dict + (A.coded ? KSPTC_DICT : 0));
-    shown  = (uint32_t *)(slice + slices + 1);
-    ghost  = (int32_t *)(shown + KSPTCShownWords(rows));
+    first    = __ldg(A.block_row + b);
+    rows     = __ldg(A.block_row + b + 1) - first;
+    ghosts   = __ldg(A.block_ghost + b + 1) - before;
+    slices   = __ldg(A.block_slice + b + 1) - first_slice;
+    listed   = hold(A.start + first_slice, KSPTCPlaceBytes(&A), KSPTCSharedBytes(&A, vectors) - KSPTCFixedBytes(&A) - KSPTCBytesOfVectors(rows, ghosts, slices, vectors), vectors.more * rows) ? nullptr : A.ghost + before;
+    value    = memory;
+    code     = (uint8_t *)memory;
+    column   = A.coded ? (uint16_t *)(code + places) : (uint16_t *)(value + places);
+    vector   = (double *)(column + places);
+    more     = vector + vectors.rows * rows + vectors.ghosts * ghosts + KSPTC_ZEROS;
+    dict     = more + mores;
+    part_sum = dict + (A.coded ? KSPTC_DICT : 0);
+    slice    = (int2 *)(part_sum + A.parts);
+    shown    = (uint32_t *)(slice + slices + 1);
+    ghost    = (int32_t *)(shown + KSPTCShownWords(rows));
   }
   /* Is the row some block's ghost? */
   __device__ __forceinline__ bool isShown(int k) const
@@ -115,24 +119,25 @@ struct KSPTCShare {
   }
 
 private:
-  /* Which of the slices whose first places are starts[], of so many bytes a place, so many bytes hold, with ghost[] if that fits at all: does it? */
-  __device__ __forceinline__ bool hold(const int32_t *starts, size_t place_bytes, size_t bytes)
+  /* What so many bytes hold: ghost[], if that fits at all (does it?), then as many of `wanted` numbers as do, then slices, whose first places are starts[], of so many bytes a place */
+  __device__ __forceinline__ bool hold(const int32_t *starts, size_t place_bytes, size_t bytes, int wanted)
   {
     const bool   list = bytes >= ghosts * sizeof(int32_t);
-    const size_t room = (bytes - (list ? ghosts * sizeof(int32_t) : 0)) / place_bytes;
+    const size_t left = bytes - (list ? ghosts * sizeof(int32_t) : 0);
+
+    mores             = (int)min((size_t)wanted, left / sizeof(double));
+    const size_t room = (left - mores * sizeof(double)) / place_bytes;
     int          high = slices;
 
-    place          = __ldg(starts);
-    const int zero = place;
-
-    held = (size_t)(__ldg(starts + slices) - zero) <= room ? slices : 0;
+    place = __ldg(starts);
+    held  = (size_t)(__ldg(starts + slices) - place) <= room ? slices : 0;
     while (held < high) {
       const int middle = (held + high + 1) / 2;
 
-      if ((size_t)(__ldg(starts + middle) - zero) <= room) held = middle;
+      if ((size_t)(__ldg(starts + middle) - place) <= room) held = middle;
       else high = middle - 1;
     }
-    places = __ldg(starts + held) - zero;
+    places = __ldg(starts + held) - place;
     return list;
   }
 };
@@ -188,58 +193,88 @@ __device__ __forceinline__ double KSPTCAddSlot(double sum, double value, double 
   return magnitudes ? fma(fabs(value), fabs(u), sum) : fma(value, u, sum);
 }
 
-/* The sums of a slice's lanes are there, and its cut: finish(row, sum) in the thread that has the row's */
-template <class Finish>
-__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int cut, double sum, Finish finish)
+/* The row of a slice of this cut whose sum the thread gets, or one behind all */
+__device__ __forceinline__ int KSPTCRowOfLane(const KSPTCShare &own, int cut)
 {
-  const int lanes = KSPTCCutLanes(cut), lane = threadIdx.x % KSPTC_LANES, row = KSPTCCutRow(cut) + (lane << KSPTCCutWidth(cut)) / KSPTC_LANES;
+  const int lane = threadIdx.x % KSPTC_LANES, row = KSPTCCutAnyRow(cut) + (lane << KSPTCCutWidth(cut)) / KSPTC_LANES;
 
-  for (int distance = 1; distance < lanes; distance *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
-  if (row < own.rows && (lane & (lanes - 1)) == 0) finish(row, sum);
+  return (lane & (KSPTCCutLanes(cut) - 1)) == 0 ? row : own.rows;
 }
 
-/* A block's slices in device memory, by its first place */
+/* What is ready for the thread's row of slice s, if it has one */
+template <class Ready>
+__device__ __forceinline__ auto KSPTCReadySlice(const KSPTCShare &own, int s, int slices, Ready ready)
+{
+  const int row = s < slices ? KSPTCRowOfLane(own, own.slice[s].y) : own.rows;
+
+  return row < own.rows ? ready(row) : decltype(ready(row)){};
+}
+
+/* The sums of the lanes of slice s are there, and its cut. parts: it may be a part of a row */
+template <bool parts, class Ahead, class Finish>
+__device__ __forceinline__ void KSPTCFinishSlice(const KSPTCShare &own, int s, int cut, double sum, const Ahead &ahead, Finish finish)
+{
+  const int row = KSPTCRowOfLane(own, cut);
+
+  for (int distance = 1; distance < KSPTCCutLanes(cut); distance *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+  if (row < own.rows) finish(row, sum, ahead);
+  else if (parts && KSPTCCutIsPart(cut) && threadIdx.x % KSPTC_LANES == 0) own.part_sum[s] = sum;
+}
+
+/* The sums of rows from those of their parts, by a thread each */
+template <class Ready, class Finish>
+__device__ __forceinline__ void KSPTCFinishParts(const KSPTCShare &own, int parts, Ready ready, Finish finish)
+{
+  __syncthreads();
+  for (int s = threadIdx.x; s < min(parts, own.slices); s += KSPTC_THREADS) {
+    const int cut = own.slice[s].y, row = KSPTCCutRow(cut);
+
+    if (!KSPTCCutIsPart(cut) || (s > 0 && own.slice[s - 1].y == cut)) continue;
+    double sum = own.part_sum[s];
+
+    for (int next = s + 1; next < own.slices && own.slice[next].y == cut; next++) sum += own.part_sum[next];
+    finish(row, sum, ready(row));
+  }
+}
+
+/* A block's slices in device memory: the places of a lane */
+template <bool coded>
 struct KSPTCStream {
-  const double   *value;
-  const uint8_t  *code;
+  using Number = std::conditional_t<coded, uint8_t, double>;
+
+  const Number   *number; /* values, or their numbers in the dictionary */
   const uint16_t *column;
 
-  __device__ __forceinline__ KSPTCStream(const KSPTCForm &A, const KSPTCShare &own) : value(A.value + own.place), code(A.code + own.place), column(A.column + own.place) { }
-  /* Asks for places at .. end - 1 to be brought to L2, by a warp: a matrix that is larger than L2 comes from memory, whose latency two sets of slots in registers do not cover. What is more than a cache line for each lane is not asked for */
-  template <bool coded>
-  __device__ __forceinline__ void prefetch(int at, int end) const
+  __device__ __forceinline__ KSPTCStream(const KSPTCForm &A, const KSPTCShare &own, int lane) : column(A.column + own.place + lane)
   {
-    if constexpr (coded) prefetchOf(code, at, end);
-    else prefetchOf(value, at, end);
-    prefetchOf(column, at, end);
-  }
-
-private:
-  template <class T>
-  __device__ __forceinline__ static void prefetchOf(const T *array, int at, int end)
-  {
-    constexpr int line = 128 / sizeof(T);
-    const int     mine = at + (int)(threadIdx.x % KSPTC_LANES) * line;
-
-    if (mine < end) asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(array + mine)));
+    if constexpr (coded) number = A.code + own.place + lane;
+    else number = A.value + own.place + lane;
+    asm("" : "+l"(number), "+l"(column)); /* else the compiler computes them anew, from the kernel's parameters, for each slot: that took more instructions than the product */
   }
 };
 
-/* N slots of a lane, from a slice that is not in shared memory: columns, and values or their numbers in the dictionary. Of places from `end` on: nothing */
+/* N slots of a lane, from a slice that is not in shared memory. Of places from `end` on: nothing */
 template <int N, bool coded>
 struct KSPTCSlots {
   std::conditional_t<coded, int, double> number[N];
   int                                    place[N];
 
-  __device__ __forceinline__ void load(const KSPTCStream &from, int at, int end, int zero)
+  /* at, end: of lane 0 */
+  __device__ __forceinline__ void load(const KSPTCStream<coded> &from, int at, int end, int zero)
   {
+    const auto     *numbers = from.number + at;
+    const uint16_t *columns = from.column + at;
+    const int       left    = end - at;
+
+    asm("" : "+l"(numbers), "+l"(columns)); /* once, not for each slot */
+
 #pragma unroll
     for (int k = 0; k < N; k++) {
-      const bool is = at + KSPTC_LANES * k < end;
+      const bool is = KSPTC_LANES * k < left;
 
-      place[k] = is ? __ldg(from.column + at + KSPTC_LANES * k) : zero;
-      if constexpr (coded) number[k] = is ? __ldg(from.code + at + KSPTC_LANES * k) : 0;
-      else number[k] = is ? __ldg(from.value + at + KSPTC_LANES * k) : 0.0;
+      place[k] = is ? __ldg(columns + KSPTC_LANES * k) : zero;
+      if constexpr (coded) number[k] = is ? __ldg(numbers + KSPTC_LANES * k) : 0;
+      else number[k] = is ? __ldg(numbers + KSPTC_LANES * k) : 0.0;
     }
   }
   __device__ __forceinline__ double value(int k, const double *dict) const
@@ -250,34 +285,30 @@ struct KSPTCSlots {
 };
 
 /* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: sets of slots, of one slice or of two, are in registers or on their way there */
-template <bool magnitudes, bool coded, class Finish>
-__device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
+template <bool magnitudes, bool coded, class Ready, class Finish>
+__device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare &own, const double *u, Ready ready, Finish finish)
 {
   constexpr int step = KSPTC_LANES * KSPTC_STREAM;
   const int     warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
   int           s = own.held + (unsigned)(warp - own.held) % KSPTC_WARPS; /* the warp's first one, as if all were held: the slice that is asked for next .. */
 
   if (s >= own.slices) return;
-  const KSPTCStream               from(A, own);
+  const KSPTCStream<coded>        from(A, own, lane);
   KSPTCSlots<KSPTC_STREAM, coded> slots[KSPTC_SETS];
   bool                            over[KSPTC_SETS]; /* are they the last ones of their slice? */
   int                             now = s, place = own.slice[s].x, end = own.slice[s + 1].x;
-  double                          sum      = 0.0;
-  const auto                      prefetch = [&](int slice) {
-    if (slice < own.slices) from.template prefetch<coded>(own.slice[slice].x, own.slice[slice + 1].x);
-  };
-  const auto ask = [&](KSPTCSlots<KSPTC_STREAM, coded> &set, bool &last) {
-    set.load(from, place + lane, end, zero);
+  auto                            ahead = KSPTCReadySlice(own, s, own.slices, ready);
+  double                          sum   = 0.0;
+  const auto                      ask   = [&](KSPTCSlots<KSPTC_STREAM, coded> &set, bool &last) {
+    set.load(from, place, end, zero);
     place += step;
     last = place >= end;
     if (!last) return;
     s += KSPTC_WARPS;
     place = s < own.slices ? own.slice[s].x : 0;
     end   = s < own.slices ? own.slice[s + 1].x : 0;
-    prefetch(s + KSPTC_AHEAD * KSPTC_WARPS);
   };
 
-  for (int ahead = 1; ahead <= KSPTC_AHEAD; ahead++) prefetch(s + ahead * KSPTC_WARPS);
 #pragma unroll
   for (int d = 0; d < KSPTC_SETS; d++) ask(slots[d], over[d]);
 #pragma unroll 1
@@ -290,26 +321,30 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
 
       ask(slots[d], over[d]);
       if (!last) continue;
-      KSPTCFinishSlice(own, own.slice[now].y, sum, finish);
+      KSPTCFinishSlice<true>(own, now, own.slice[now].y, sum, ahead, finish);
       sum = 0.0;
       now += KSPTC_WARPS; /* .. and the one that is added */
       if (now >= own.slices) return;
+      ahead = KSPTCReadySlice(own, now, own.slices, ready);
     }
   }
 }
 
 /* The others */
-template <bool magnitudes, bool coded, class Finish>
-__device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
+template <bool parts, bool magnitudes, bool coded, class Ready, class Finish>
+__device__ __forceinline__ void KSPTCMultHeld(const KSPTCShare &own, const double *u, Ready ready, Finish finish)
 {
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
+  auto      next = KSPTCReadySlice(own, warp, own.held, ready);
 
 #pragma unroll 1
   for (int s = warp; s < own.held; s += KSPTC_WARPS) {
     const int  end   = own.slice[s + 1].x;
     const int2 slice = own.slice[s];
+    const auto ahead = next;
     double     sum   = 0.0;
 
+    next = KSPTCReadySlice(own, s + KSPTC_WARPS, own.held, ready);
 #pragma unroll 1
     for (int place = slice.x + lane; place < end; place += KSPTC_LANES * KSPTC_BATCH) {
       int    column[KSPTC_BATCH];
@@ -326,21 +361,32 @@ __device__ __forceinline__ void KSPTCMultHeld(const KSPTCForm &A, const KSPTCSha
 #pragma unroll
       for (int k = 0; k < KSPTC_BATCH; k++) sum = KSPTCAddSlot<magnitudes>(sum, value[k], u[column[k]]);
     }
-    KSPTCFinishSlice(own, slice.y, sum, finish);
+    KSPTCFinishSlice<parts>(own, s, slice.y, sum, ahead, finish);
   }
 }
 
-/* Calls finish(row, sum) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u| */
-template <bool magnitudes = false, class Finish>
+/* Calls finish(row, sum, what ready(row) has returned a slice ahead) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. in_part: there may be slices that blocks
+   have no room for, and parts of rows; kernels for others have no code for these, and its registers for the rest */
+template <bool in_part, bool magnitudes = false, class Ready, class Finish>
+__device__ __forceinline__ void KSPTCMultReady(const KSPTCForm &A, const KSPTCShare &own, const double *u, Ready ready, Finish finish)
+{
+  if (A.coded) KSPTCMultHeld<in_part, magnitudes, true>(own, u, ready, finish);
+  else KSPTCMultHeld<in_part, magnitudes, false>(own, u, ready, finish);
+  if constexpr (in_part) {
+    if (own.held < own.slices) {
+      if (A.coded) KSPTCMultStreamed<magnitudes, true>(A, own, u, ready, finish);
+      else KSPTCMultStreamed<magnitudes, false>(A, own, u, ready, finish);
+    }
+    if (A.parts) KSPTCFinishParts(own, A.parts, ready, finish);
+  }
+}
+
+/* The same with finish(row, sum) alone */
+template <bool in_part, bool magnitudes = false, class Finish>
 __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
-  if (A.coded) {
-    KSPTCMultHeld<magnitudes, true>(A, own, u, finish);
-    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, true>(A, own, u, finish);
-  } else {
-    KSPTCMultHeld<magnitudes, false>(A, own, u, finish);
-    if (own.held < own.slices) KSPTCMultStreamed<magnitudes, false>(A, own, u, finish);
-  }
+  KSPTCMultReady<in_part, magnitudes>(
+    A, own, u, [](int) { return 0; }, [&](int row, double sum, int) { finish(row, sum); });
 }
 
 /* to[g] <- what has been published of the block's ghost g for this tag, by `threads` threads of whole warps, of which this is one; to[] is there after the barrier. False: given up */
@@ -416,6 +462,12 @@ typedef struct {
 static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors)
 {
   return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCSharedBytes(form, vectors)};
+}
+
+/* Of a method's four kernels, with shuffles and with the Tensor Core, and the same for forms of which blocks have no room for all, or that have rows in parts: the one for such vectors */
+static inline int KSPTCKernelAt(const KSPTCForm *form, KSPTCVectors vectors, PetscBool tensor)
+{
+  return (KSPTCHoldsPart(form, vectors) || form->parts ? 2 : 0) + (tensor ? 1 : 0);
 }
 
 /* Asks for all the shared memory that a block can have: others may use the kernel with another grid. can: so many blocks run at once with so many bytes */

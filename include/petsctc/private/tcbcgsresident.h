@@ -21,10 +21,10 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSVectorsOfBlock(bool scaled, bool right, b
   return {6 + (scaled ? 1 : 0) + (right ? 1 : 0), right || single ? 4 : 3};
 }
 
-/* Those of thin blocks: of its rows p and r, of its ghosts r, p, v. The other vectors are in device memory */
+/* Those of thin blocks: of its rows p and r, of its ghosts r, p, v; and of v what there is room for. The other vectors are in device memory */
 PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSThinVectorsOfBlock()
 {
-  return {2, 3};
+  return {2, 3, 1};
 }
 
 /* Has the form been dealt to thin blocks? */

@@ -148,7 +148,7 @@ static PetscBool KSPTCMayThin(const KSPTCResident *state)
   return (PetscBool)(state->thin.rows && state->may_thin && (state->wanted == KSPTC_VARIANT_CLASSIC || state->wanted == KSPTC_VARIANT_AUTO));
 }
 
-/* The form, if there is room for it and it pays: then state->fits. Thin blocks only where others have no room for their vectors */
+/* The form, if there is room for it and it pays: then state->fits. Thin blocks only where others have no room for their vectors, or have been found to have none for the preconditioner */
 static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
 {
   KSPTCResident     *state = &tc->resident;
@@ -163,7 +163,7 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
 
-  PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
+  if (!state->only_thin) PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
   if (!state->fits && KSPTCMayThin(state)) {
     form.vectors = state->thin;
     PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
@@ -175,15 +175,19 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
 }
 
 /* The form of the matrix as it is now; useless: values are not needed. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
-static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
+static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity, PetscBool useless)
 {
   const PetscObjectId    id    = ((PetscObject)A)->id;
   const PetscObjectState value = ((PetscObject)A)->state;
   KSPTCResident         *state = &tc->resident;
-  const PetscBool        alike = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream &&
-                                      state->made_thin == KSPTCMayThin(state));
+  const PetscBool        same  = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream &&
+                                     state->made_thin == KSPTCMayThin(state));
+  PetscBool              only_thin, alike;
 
   PetscFunctionBegin;
+  if (!same) state->scaled_thin = PETSC_FALSE;
+  only_thin = (PetscBool)(!identity && state->scaled_thin);
+  alike     = (PetscBool)(same && state->only_thin == only_thin);
   if (alike && (state->state == value || !state->fits || useless)) PetscFunctionReturn(PETSC_SUCCESS);
   if (alike) {
     state->address = NULL; /* should anything fail */
@@ -195,6 +199,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool useless)
     state->made_by     = state->choice;
     state->made_beside = state->may_stream;
     state->made_thin   = KSPTCMayThin(state);
+    state->only_thin   = only_thin;
     PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
     PetscCall(KSPTCTryForm(tc, A));
   }
@@ -285,11 +290,16 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   PetscCall(MatAIJTCGetData(A, &aijtc));
   if (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr) *why = "the matrix keeps no CSR arrays on the device";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCUpdateForm(tc, A, KSPTCCannotHold(state, identity)));
+  PetscCall(KSPTCUpdateForm(tc, A, identity, KSPTCCannotHold(state, identity)));
   if (!state->pays) *why = "the matrix does not fit on the chip, and the steps, or its layout, are as fast as what does not";
   else if (!state->fits) *why = "the vectors do not fit on the chip, or the form of the matrix into device memory, or it is padding for the most part, or has more than 2^26 nonzeros";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCHoldWith(tc, identity, &can));
+  if (!can && !identity && KSPTCMayThin(state) && !KSPTCIsThin(state)) {
+    state->scaled_thin = PETSC_TRUE;
+    PetscCall(KSPTCHoldMatrix(tc, A, identity, why));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -122,16 +122,25 @@ __device__ __forceinline__ int BlockOf(int blocks, const int32_t *__restrict__ f
 
 /* The rows of a slice */
 struct SliceRows {
-  int32_t block, first, end;
+  int32_t slice, block, first, end;
   int     lanes;
 
-  __device__ __forceinline__ SliceRows(const KSPTCForm &form, int32_t s) : block(BlockOf(form.blocks, form.block_slice, s))
+  __device__ __forceinline__ SliceRows(const KSPTCForm &form, int32_t s) : slice(s), block(BlockOf(form.blocks, form.block_slice, s))
   {
     const int32_t cut = __ldg(form.cut + s);
 
     lanes = KSPTCCutLanes(cut);
     first = __ldg(form.block_row + block) + KSPTCCutRow(cut);
     end   = min(first + KSPTC_LANES / lanes, __ldg(form.block_row + block + 1));
+  }
+  /* The slice's entries of one of them */
+  __device__ __forceinline__ void entries(const KSPTCForm &form, const PetscInt *__restrict__ i, int32_t of_form, PetscInt *from, PetscInt *to) const
+  {
+    const int32_t row = KSPTCMatrixRow(form.order, of_form);
+
+    *from = __ldg(i + row);
+    *to   = __ldg(i + row + 1);
+    KSPTCEntriesAt(form.cut, __ldg(form.block_slice + block), slice, from, to);
   }
 };
 
@@ -160,7 +169,7 @@ __global__ void __launch_bounds__(THREADS) CutsKernel(const __grid_constant__ KS
 
   if (k >= form.blocks) return;
   const int32_t first = form.block_row[k], end = form.block_row[k + 1];
-  int32_t       until[KSPTC_WIDTHS];
+  int32_t       until[KSPTC_WIDTHS], rows = 0, parts = 0;
 
   for (int w = 0; w < KSPTC_WIDTHS; w++) {
     int32_t low = first, high = end;
@@ -173,17 +182,24 @@ __global__ void __launch_bounds__(THREADS) CutsKernel(const __grid_constant__ KS
     }
     until[w] = low - first;
   }
-  cuts[k] = KSPTCCutsOf(until);
+  for (; first + rows < end; rows++) {
+    const int32_t  row    = form.order[first + rows];
+    const PetscInt length = i[row + 1] - i[row];
+
+    if (length <= KSPTC_PART) break;
+    parts += KSPTCPartsOf(length);
+  }
+  cuts[k] = KSPTCCutsOf(until, rows, parts);
 }
 
-__global__ void __launch_bounds__(THREADS) CutKernel(const __grid_constant__ KSPTCForm form, const KSPTCCuts *__restrict__ cuts)
+__global__ void __launch_bounds__(THREADS) CutKernel(const __grid_constant__ KSPTCForm form, const PetscInt *__restrict__ i, const KSPTCCuts *__restrict__ cuts)
 {
   const int32_t s = (int32_t)(blockIdx.x * THREADS + threadIdx.x);
 
   if (s >= form.slices) return;
   const int block = BlockOf(form.blocks, form.block_slice, s);
 
-  form.cut[s] = KSPTCCutAt(cuts[block], s - __ldg(form.block_slice + block));
+  form.cut[s] = KSPTCCutAt(cuts[block], s - __ldg(form.block_slice + block), i, form.order ? form.order + __ldg(form.block_row + block) : nullptr);
 }
 
 /* Calls at(block, place, entry) for every place of a slice, its lane's by a lane; entry -1: none */
@@ -196,11 +212,10 @@ __device__ __forceinline__ void ForPlaces(const KSPTCForm &form, const PetscInt 
   if (s >= form.slices) return;
   const SliceRows rows(form, s);
   const int32_t   of_form = rows.first + lane / rows.lanes, places = __ldg(form.start + s + 1);
-  const bool      is    = of_form < rows.end;
-  const int32_t   row   = is ? KSPTCMatrixRow(form.order, of_form) : 0;
-  PetscInt        entry = is ? __ldg(i + row) + lane % rows.lanes : 0;
-  const PetscInt  end   = is ? __ldg(i + row + 1) : 0;
+  PetscInt        entry = 0, end = 0;
 
+  if (of_form < rows.end) rows.entries(form, i, of_form, &entry, &end);
+  entry += lane % rows.lanes;
   for (int32_t place = __ldg(form.start + s) + lane; place < places; place += KSPTC_LANES, entry += rows.lanes) at(rows.block, place, entry < end ? entry : -1);
 }
 
@@ -217,9 +232,10 @@ __global__ void __launch_bounds__(THREADS) CountKernel(const __grid_constant__ K
 
     lanes = rows.lanes;
     if (rows.first + lane < rows.end) {
-      const int32_t row = KSPTCMatrixRow(form.order, rows.first + lane);
+      PetscInt from, to;
 
-      longest = (int)(__ldg(i + row + 1) - __ldg(i + row));
+      rows.entries(form, i, rows.first + lane, &from, &to);
+      longest = (int)(to - from);
     }
   }
   longest = __reduce_max_sync(0xffffffffu, longest);
@@ -451,7 +467,7 @@ PetscErrorCode CutSlices(const PetscInt i[], const KSPTCCuts cuts[], int32_t blo
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallCUDA(cudaMemcpyAsync(form->block_slice, block_slice, (form->blocks + 1) * sizeof(*block_slice), cudaMemcpyHostToDevice, stream));
   PetscCallCUDA(cudaMemcpyAsync((KSPTCCuts *)of_blocks, cuts, form->blocks * sizeof(*cuts), cudaMemcpyHostToDevice, stream));
-  CutKernel<<<(form->slices - 1) / THREADS + 1, THREADS, 0, stream>>>(*form, of_blocks);
+  CutKernel<<<(form->slices - 1) / THREADS + 1, THREADS, 0, stream>>>(*form, i, of_blocks);
   PetscCallCUDA(cudaGetLastError());
   PetscCall(CountPlaces(i, form, room, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -69,6 +69,14 @@ static PetscInt LengthOf(const KSPTCForm *form, const PetscInt i[], int32_t row)
   return BehindEntries(form, i, row) - FirstEntry(form, i, row);
 }
 
+/* The entries of a row in a slice of block k: all, or a part */
+static void EntriesIn(const KSPTCForm *form, const PetscInt i[], int k, int32_t slice, int32_t row, PetscInt *begin, PetscInt *end)
+{
+  *begin = FirstEntry(form, i, row);
+  *end   = BehindEntries(form, i, row);
+  KSPTCEntriesAt(form->cut, form->block_slice[k], slice, begin, end);
+}
+
 /* The rows of a slice of block k: calls at(row, lane) for each, lane its first one */
 template <class At>
 static void ForRows(const KSPTCForm *form, int k, int32_t slice, At at)
@@ -94,9 +102,14 @@ static PetscErrorCode CutSlices(const PetscInt i[], const KSPTCCuts cuts[], KSPT
     for (int32_t s = form->block_slice[k]; s < form->block_slice[k + 1]; s++) {
       PetscInt longest = 0;
 
-      form->cut[s]   = KSPTCCutAt(cuts[k], s - form->block_slice[k]);
+      form->cut[s]   = KSPTCCutAt(cuts[k], s - form->block_slice[k], i, form->order ? form->order + form->block_row[k] : NULL);
       form->start[s] = (int32_t)places;
-      ForRows(form, k, s, [&](int32_t row, int32_t) { longest = PetscMax(longest, LengthOf(form, i, row)); });
+      ForRows(form, k, s, [&](int32_t row, int32_t) {
+        PetscInt begin, end;
+
+        EntriesIn(form, i, k, s, row, &begin, &end);
+        longest = PetscMax(longest, end - begin);
+      });
       places += ((PetscCount)longest + KSPTCCutLanes(form->cut[s]) - 1) / KSPTCCutLanes(form->cut[s]) * KSPTC_LANES;
       PetscCheck(places <= INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The resident form would have more than 2^31 places: switch the resident solver off");
     }
@@ -114,14 +127,15 @@ static PetscErrorCode SortRows(const PetscInt i[], std::vector<int32_t> &number,
     for (int32_t row = 0; row < form->m; row++) form->order[row] = row;
   }
   for (int k = 0; k < form->blocks; k++) {
-    int32_t until[KSPTC_WIDTHS];
+    int32_t until[KSPTC_WIDTHS], rows = 0, parts = 0;
 
     std::stable_sort(form->order + form->block_row[k], form->order + form->block_row[k + 1], [i](int32_t a, int32_t b) { return i[a + 1] - i[a] > i[b + 1] - i[b]; });
     for (int w = 0; w < KSPTC_WIDTHS; w++) {
       until[w] = 0;
       while (form->block_row[k] + until[w] < form->block_row[k + 1] && LengthOf(form, i, form->block_row[k] + until[w]) > KSPTCLengthBelow(w)) until[w]++;
     }
-    cuts[k] = KSPTCCutsOf(until);
+    for (; form->block_row[k] + rows < form->block_row[k + 1] && LengthOf(form, i, form->block_row[k] + rows) > KSPTC_PART; rows++) parts += KSPTCPartsOf(LengthOf(form, i, form->block_row[k] + rows));
+    cuts[k] = KSPTCCutsOf(until, rows, parts);
   }
   for (int32_t row = 0; row < form->m; row++) number[form->order[row]] = row;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -136,10 +150,12 @@ static void ForAllPlaces(const KSPTCForm *form, const PetscInt i[], At at)
       const int32_t lanes = KSPTCCutLanes(form->cut[s]), first = form->block_row[k] + KSPTCCutRow(form->cut[s]);
 
       for (int32_t place = form->start[s]; place < form->start[s + 1]; place++) {
-        const int32_t  lane = (place - form->start[s]) % KSPTC_LANES, slot = (place - form->start[s]) / KSPTC_LANES, row = first + lane / lanes;
-        const PetscInt entry = row < form->block_row[k + 1] ? FirstEntry(form, i, row) + lanes * slot + lane % lanes : 0;
+        const int32_t lane = (place - form->start[s]) % KSPTC_LANES, slot = (place - form->start[s]) / KSPTC_LANES, row = first + lane / lanes;
+        PetscInt      begin = 0, end = 0;
 
-        at(k, place, row < form->block_row[k + 1] && entry < BehindEntries(form, i, row) ? entry : -1);
+        if (row < form->block_row[k + 1]) EntriesIn(form, i, k, s, row, &begin, &end);
+        begin += (PetscInt)lanes * slot + lane % lanes;
+        at(k, place, begin < end ? begin : -1);
       }
     }
   }
@@ -324,7 +340,11 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, const PetscScala
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];
   }
-  ForRows(A, k, slice, [&](int32_t row, int32_t lane) { y[KSPTCMatrixRow(A->order, row)] = sum[lane]; });
+  ForRows(A, k, slice, [&](int32_t row, int32_t lane) {
+    PetscScalar &of_row = y[KSPTCMatrixRow(A->order, row)];
+
+    of_row = KSPTCCutIsPart(A->cut[slice]) && slice > A->block_slice[k] && A->cut[slice - 1] == A->cut[slice] ? of_row + sum[lane] : sum[lane];
+  });
 }
 
 template <class Term>

@@ -7,12 +7,33 @@ using namespace tcbcgsresident;
 
 namespace
 {
-constexpr int PER_SIDE = 4;
+constexpr int PER_SIDE = 8;
 
-/* Of a side: classic with shuffles and with the Tensor Core, then those with one reduction less */
-const void *const kernels[] = {(const void *)ResidentKernel<false, Share<NOWHERE>>, (const void *)ResidentKernel<true, Share<NOWHERE>>, (const void *)SingleKernel<false, NOWHERE>, (const void *)SingleKernel<true, NOWHERE>,
-                               (const void *)ResidentKernel<false, Share<LEFT>>,    (const void *)ResidentKernel<true, Share<LEFT>>,    (const void *)SingleKernel<false, LEFT>,    (const void *)SingleKernel<true, LEFT>,
-                               (const void *)ResidentKernel<false, Share<RIGHT>>,   (const void *)ResidentKernel<true, Share<RIGHT>>,   (const void *)SingleKernel<false, RIGHT>,   (const void *)SingleKernel<true, RIGHT>};
+/* Of a side: classic with shuffles and with the Tensor Core, both for forms in part, and then those with one reduction less */
+const void *const kernels[] = {(const void *)ResidentKernel<false, Share<NOWHERE, false>>,
+                               (const void *)ResidentKernel<true, Share<NOWHERE, false>>,
+                               (const void *)ResidentKernel<false, Share<NOWHERE, true>>,
+                               (const void *)ResidentKernel<true, Share<NOWHERE, true>>,
+                               (const void *)SingleKernel<false, NOWHERE, false>,
+                               (const void *)SingleKernel<true, NOWHERE, false>,
+                               (const void *)SingleKernel<false, NOWHERE, true>,
+                               (const void *)SingleKernel<true, NOWHERE, true>,
+                               (const void *)ResidentKernel<false, Share<LEFT, false>>,
+                               (const void *)ResidentKernel<true, Share<LEFT, false>>,
+                               (const void *)ResidentKernel<false, Share<LEFT, true>>,
+                               (const void *)ResidentKernel<true, Share<LEFT, true>>,
+                               (const void *)SingleKernel<false, LEFT, false>,
+                               (const void *)SingleKernel<true, LEFT, false>,
+                               (const void *)SingleKernel<false, LEFT, true>,
+                               (const void *)SingleKernel<true, LEFT, true>,
+                               (const void *)ResidentKernel<false, Share<RIGHT, false>>,
+                               (const void *)ResidentKernel<true, Share<RIGHT, false>>,
+                               (const void *)ResidentKernel<false, Share<RIGHT, true>>,
+                               (const void *)ResidentKernel<true, Share<RIGHT, true>>,
+                               (const void *)SingleKernel<false, RIGHT, false>,
+                               (const void *)SingleKernel<true, RIGHT, false>,
+                               (const void *)SingleKernel<false, RIGHT, true>,
+                               (const void *)SingleKernel<true, RIGHT, true>};
 
 const void *const *KernelsOf(Side side)
 {
@@ -61,6 +82,7 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
     PetscCall(TCBCGSThin_CUDA(form, chunk, v, steps, work, refused, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSVectorsOfBlock(scaled, v->right, v->single), chunk, v, steps, work, refused, stream));
+  PetscCall(
+    KSPTCResidentRun(KernelsOf(side)[(v->single ? 4 : 0) + KSPTCKernelAt(form, TCBCGSVectorsOfBlock(scaled, v->right, v->single), steps->tensor)], form, TCBCGSVectorsOfBlock(scaled, v->right, v->single), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -52,8 +52,11 @@ enum Side {
   RIGHT
 };
 
-template <Side side>
+/* part: for forms of which blocks have no room for all slices */
+template <Side side, bool part>
 struct Share : KSPTCShare {
+  static constexpr bool in_part = part; /* then there are few registers for the scalars */
+
   double *x, *rp, *v, *t, *d, *p, *r, *u; /* d is nothing without a preconditioner, u what is multiplied by if that is neither p nor r */
   double *gp, *gr, *gu, *gv, *gt;         /* of the ghosts */
 
@@ -78,8 +81,8 @@ struct Share : KSPTCShare {
 };
 
 /* What a product of p or r multiplies by */
-template <Side side>
-__device__ __forceinline__ const double *Factor(const Share<side> &own, const double *of)
+template <Side side, bool part>
+__device__ __forceinline__ const double *Factor(const Share<side, part> &own, const double *of)
 {
   return side == RIGHT ? own.u : of;
 }
@@ -97,8 +100,8 @@ __device__ __forceinline__ double Scaled(double y, const double *d, int k)
 }
 
 /* Shared memory */
-template <Side side>
-__device__ __forceinline__ void Load(const Problem &P, const Share<side> &own)
+template <Side side, bool part>
+__device__ __forceinline__ void Load(const Problem &P, const Share<side, part> &own)
 {
   KSPTCLoadMatrix(P.A, own);
   own.forMatrixRows(P.A, [&](int k, int row) {
@@ -120,8 +123,8 @@ __device__ __forceinline__ void Load(const Problem &P, const Share<side> &own)
   });
 }
 
-template <Side side>
-__device__ __forceinline__ void Store(const Problem &P, const Share<side> &own, double stop)
+template <Side side, bool part>
+__device__ __forceinline__ void Store(const Problem &P, const Share<side, part> &own, double stop)
 {
   own.forMatrixRows(P.A, [&](int k, int row) {
     P.v.x[row] = own.x[k];
@@ -133,8 +136,8 @@ __device__ __forceinline__ void Store(const Problem &P, const Share<side> &own, 
 }
 
 /* to[] of the rows, then of the ghosts <- what of() says of their numbers in p and r, and in v; and from the right what is multiplied by */
-template <Side side, class Of>
-__device__ __forceinline__ void Set(const Problem &P, const Share<side> &own, double *to, Of of)
+template <Side side, bool part, class Of>
+__device__ __forceinline__ void Set(const Problem &P, const Share<side, part> &own, double *to, Of of)
 {
   own.forRows([&](int k) {
     to[k] = of(k, own.v[k]);
@@ -149,26 +152,26 @@ __device__ __forceinline__ void Set(const Problem &P, const Share<side> &own, do
 }
 
 /* p */
-template <Side side>
-__device__ __forceinline__ void Direct(const Problem &P, const Share<side> &own, double omega, double beta)
+template <Side side, bool part>
+__device__ __forceinline__ void Direct(const Problem &P, const Share<side, part> &own, double omega, double beta)
 {
   Set(P, own, own.p, [&](int k, double v) { return Direction(own.r[k], own.p[k], v, omega, beta); });
 }
 
 /* s, where r was */
-template <Side side>
-__device__ __forceinline__ void Half(const Problem &P, const Share<side> &own, double alpha)
+template <Side side, bool part>
+__device__ __forceinline__ void Half(const Problem &P, const Share<side, part> &own, double alpha)
 {
   Set(P, own, own.r, [&](int k, double v) { return KSPTCCombine(own.r[k], v, -alpha); });
 }
 
 /* v, published for this tag: returns this thread's share of v.rp */
-template <Side side>
-__device__ __forceinline__ double First(const Problem &P, const Share<side> &own, uint64_t tag)
+template <Side side, bool part>
+__device__ __forceinline__ double First(const Problem &P, const Share<side, part> &own, uint64_t tag)
 {
   double d1 = 0.0;
 
-  KSPTCMult(P.A, own, Factor(own, own.p), [&](int k, double sum) {
+  KSPTCMult<part>(P.A, own, Factor(own, own.p), [&](int k, double sum) {
     const double v = Scaled<side == LEFT>(sum, own.d, k);
 
     own.v[k] = v;
@@ -179,10 +182,10 @@ __device__ __forceinline__ double First(const Problem &P, const Share<side> &own
 }
 
 /* t: adds t.s, t.t to sum[]; single: t.rp, s.rp too, and t is published for this tag */
-template <bool single, Side side>
-__device__ __forceinline__ void Second(const Problem &P, const Share<side> &own, uint64_t tag, double sum[])
+template <bool single, Side side, bool part>
+__device__ __forceinline__ void Second(const Problem &P, const Share<side, part> &own, uint64_t tag, double sum[])
 {
-  KSPTCMult(P.A, own, Factor(own, own.r), [&](int k, double row) {
+  KSPTCMult<part>(P.A, own, Factor(own, own.r), [&](int k, double row) {
     const double t = Scaled<side == LEFT>(row, own.d, k), s = own.r[k];
 
     own.t[k] = t;
@@ -192,8 +195,8 @@ __device__ __forceinline__ void Second(const Problem &P, const Share<side> &own,
 }
 
 /* x, r, published for this tag: adds r.r, r.rp to sum[] */
-template <Side side>
-__device__ __forceinline__ void Update(const Problem &P, const Share<side> &own, double alpha, double omega, uint64_t tag, double sum[])
+template <Side side, bool part>
+__device__ __forceinline__ void Update(const Problem &P, const Share<side, part> &own, double alpha, double omega, uint64_t tag, double sum[])
 {
   own.forRows([&](int k) {
     const double s = own.r[k], r = fma(-omega, own.t[k], s), x = fma(alpha, own.p[k], fma(omega, s, own.x[k]));
@@ -207,8 +210,8 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<side> &own,
 }
 
 /* single: x, and r of rows and ghosts; adds r.r to sum[] */
-template <Side side>
-__device__ __forceinline__ void UpdateAll(const Share<side> &own, double alpha, double omega, double sum[])
+template <Side side, bool part>
+__device__ __forceinline__ void UpdateAll(const Share<side, part> &own, double alpha, double omega, double sum[])
 {
   own.forRows([&](int k) {
     const double s = own.r[k], r = fma(-omega, own.t[k], s);
@@ -256,9 +259,11 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
-  __shared__ TCBCGSScalars               s;    /* of the first thread: in registers they would be in those of all */
+  __shared__ TCBCGSScalars               kept; /* by the first thread, where warp 0 has no registers for them */
   const Share                            own(P, false, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCBCGSScalars                          mine    = *P.scalars; /* kept by warp 0 */
+  TCBCGSScalars                         &s       = Share::in_part ? kept : mine;
   PetscInt                               it      = P.chunk.first;
   const auto                             nothing = [](uint64_t, int, int) { return true; };
   const auto                             fetch_v = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
@@ -266,13 +271,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   const double                           none    = 0.0;
   bool                                   alive;
 
-  if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (Share::in_part && threadIdx.x == 0) s = mine;
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
-    if (threadIdx.x) return;
+    if (Share::in_part && threadIdx.x) return;
     TCBCGSBeginIteration(s);
     told.tell(s.stop, s.omegaold, s.beta);
   });
@@ -285,7 +289,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     const double d1 = First(P, own, barrier.next());
 
     alive = barrier.template sum<One, 1>(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) {
-      if (threadIdx.x) return;
+      if (Share::in_part && threadIdx.x) return;
       TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
     });
@@ -294,7 +298,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     __syncthreads();
     Second<false>(P, own, 0, t);
     alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) {
-      if (threadIdx.x) return;
+      if (Share::in_part && threadIdx.x) return;
       TCBCGSEndStabilize<false>(s, total);
       told.tell(s.stop, s.alpha, s.omega);
     });
@@ -302,7 +306,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     Update(P, own, told.one, told.other, barrier.next(), r);
     ++it;
     alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
-      if (threadIdx.x) return;
+      if (Share::in_part && threadIdx.x) return;
       End<TCBCGSUpdate>(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
       told.tell(s.stop, s.omegaold, s.beta);
@@ -314,7 +318,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   KSPTCLeave(P, it, s);
 }
 
-template <bool tensor, Side side>
+template <bool tensor, Side side, bool part>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
 {
   using Two  = GridReduce<2, tensor, KSPTC_THREADS>;
@@ -327,9 +331,11 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
-  __shared__ TCBCGSScalars               s;    /* of the first thread: in registers they would be in those of all */
-  const Share<side>                      own(P, true, memory);
+  __shared__ TCBCGSScalars               kept; /* as above */
+  const Share<side, part>                own(P, true, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCBCGSScalars                          mine     = *P.scalars; /* kept by warp 0 */
+  TCBCGSScalars                         &s        = part ? kept : mine;
   PetscInt                               it       = P.chunk.first;
   const auto                             nothing  = [](uint64_t, int, int) { return true; };
   const auto                             fetch_v  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
@@ -337,13 +343,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   double                                 first[2] = {}; /* v.rp, and r.r of the iteration before */
   bool                                   alive;
 
-  if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (part && threadIdx.x == 0) s = mine;
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double[]) {
-    if (threadIdx.x) return;
+    if (part && threadIdx.x) return;
     s.advanced = 1.0; /* Direct() is about to */
     TellNext(s, told);
   });
@@ -355,7 +360,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     __syncthreads();
     first[0] = First(P, own, barrier.next());
     alive    = barrier.template sum<Two, 2>(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
-      if (threadIdx.x) return;
+      if (part && threadIdx.x) return;
       if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1);
       if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
@@ -367,7 +372,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     __syncthreads();
     Second<true>(P, own, barrier.next(), second);
     alive = barrier.template sum<Four, 4>(second, shared.four, (int)it + 1, fetch_t, [&](const double total[]) {
-      if (threadIdx.x) return;
+      if (part && threadIdx.x) return;
       TCBCGSEndStabilize<true>(s, total);
       TellNext(s, told);
     });
@@ -376,7 +381,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     UpdateAll(own, alpha, told.other, first + 1);
     if (++it < P.chunk.last) continue;
     alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double total[]) {
-      if (threadIdx.x) return;
+      if (part && threadIdx.x) return;
       End<TCBCGSAdvance>(P, s, it, total + 1);
       told.tell(s.stop, s.alpha);
     });

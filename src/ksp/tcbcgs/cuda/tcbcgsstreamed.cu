@@ -161,36 +161,36 @@ __device__ __forceinline__ void Second(const Problem &P, const Share<R> &own, do
   });
 }
 
-/* x, r: adds r.r, r.rp to sum[]. Rows by twos: registers */
+/* x, r: adds r.r, r.rp to sum[]. r first, and then x: there are no registers for what both need at once */
 template <int R>
 __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, double alpha, double omega, double sum[])
 {
-  constexpr int N = R < 2 ? R : 2;
-
   own.forRows([&](int at, const int(&row)[R]) {
-#pragma unroll
-    for (int k = 0; k < R; k += N) {
-      double p[N], t[N], rp[N], x[N];
+    double s[R], a[R], b[R]; /* t and rp, and then p and x */
 
 #pragma unroll
-      for (int n = 0; n < N; n++) {
-        if (row[k + n] < 0) continue;
-        p[n]  = P.v.p[row[k + n]];
-        t[n]  = own.t(at + KSPTC_LANES * (k + n), row[k + n]);
-        rp[n] = own.rp(at + KSPTC_LANES * (k + n), row[k + n]);
-        x[n]  = own.x(at + KSPTC_LANES * (k + n), row[k + n]);
-      }
+    for (int k = 0; k < R; k++) {
+      a[k] = row[k] >= 0 ? own.t(at + KSPTC_LANES * k, row[k]) : 0.0;
+      b[k] = row[k] >= 0 ? own.rp(at + KSPTC_LANES * k, row[k]) : 0.0;
+    }
 #pragma unroll
-      for (int n = 0; n < N; n++) {
-        if (row[k + n] < 0) continue;
-        const int    number = at + KSPTC_LANES * (k + n);
-        const double s = own.s(number, alpha), r = fma(-omega, t[n], s);
+    for (int k = 0; k < R; k++) {
+      if (row[k] < 0) continue;
+      s[k]           = own.s(at + KSPTC_LANES * k, alpha);
+      const double r = fma(-omega, a[k], s[k]);
 
-        own.x(number, row[k + n]) = fma(alpha, p[n], fma(omega, s, x[n]));
-        own.r[number]             = r;
-        sum[0]                    = fma(r, r, sum[0]);
-        sum[1]                    = fma(r, rp[n], sum[1]);
-      }
+      own.r[at + KSPTC_LANES * k] = r;
+      sum[0]                      = fma(r, r, sum[0]);
+      sum[1]                      = fma(r, b[k], sum[1]);
+    }
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      a[k] = row[k] >= 0 ? P.v.p[row[k]] : 0.0;
+      b[k] = row[k] >= 0 ? own.x(at + KSPTC_LANES * k, row[k]) : 0.0;
+    }
+#pragma unroll
+    for (int k = 0; k < R; k++) {
+      if (row[k] >= 0) own.x(at + KSPTC_LANES * k, row[k]) = fma(alpha, a[k], fma(omega, s[k], b[k]));
     }
   });
 }

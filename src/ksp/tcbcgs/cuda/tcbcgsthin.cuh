@@ -1,15 +1,15 @@
 /*
    Method
      The iterations of tcbcgsresident.cuh in thin blocks, for matrices of more rows, or with more ghosts, than blocks have room for with all vectors: of its rows a block has in shared memory what products multiply by, p and r
-     alone; x, rp, v and t are in device memory, which is L2 as far as there is room. Only rows that are some block's ghost are published. v.rp comes behind the product, in a pass of its own: a
-     product that waited for rp in every slice would take longer.
+     alone, and of v as much as there is room for, before the matrix: an iteration reads v twice, and writes it; x, rp, t and the rest of v are in device memory, which is L2 as far as there is room. Only rows that are some block's
+     ghost are published. Products ask for what they need of a slice's rows, rp and the diagonal, when the slice before it begins.
 
    Layout
      Vectors of a block in shared memory: p, r, and behind each of them those of the ghosts; v of the ghosts. In device memory by rows of the form, a block's one after the other: x, rp, v, t, (the diagonal)
 
    Memory traffic
-     An iteration: 80 bytes a row: v written, and read three times, t written and read, rp read twice, x read and written; the slices that are not held, twice; 32 bytes a ghost. A road network of 1.4 million rows, 0.05
-     ghosts each: 115 MB, 22 us at the 5.3 TB/s of L2, where 46 MB of vectors and 4 MB of the matrix stay in its 50 MB for the most part, 27 us at 4.3 TB/s
+     An iteration: 48 bytes a row: t written and read, rp read twice, x read and written; 24 a row whose v has no room: written, and read twice; the slices that are not held, twice; 32 bytes a ghost. A road network of 1.4 million
+     rows, 0.05 ghosts each, with room for 0.4 of v: 107 MB with its 9 MB of matrix, 20 us at the 5.3 TB/s of L2, where 50 MB stay for the most part, 25 us at 4.3 TB/s
 
    References
      tcbcgsresident.cuh
@@ -25,6 +25,8 @@ constexpr int BATCH = 4;
 
 template <bool scaled>
 struct ThinShare : KSPTCShare {
+  static constexpr bool in_part = true;
+
   double *p, *r, *gp, *gr, *gv;
   double *kept; /* the vectors in device memory, of all blocks */
   int     m;
@@ -42,7 +44,7 @@ struct ThinShare : KSPTCShare {
   /* Of row k. Their places are computed from what a kernel has in its parameters: five pointers are ten registers */
   __device__ __forceinline__ double &x(int k) const { return kept[first + k]; }
   __device__ __forceinline__ double &rp(int k) const { return kept[first + m + k]; }
-  __device__ __forceinline__ double &v(int k) const { return kept[first + 2 * m + k]; }
+  __device__ __forceinline__ double &v(int k) const { return k < mores ? more[k] : kept[first + 2 * m + k]; }
   __device__ __forceinline__ double &t(int k) const { return kept[first + 3 * m + k]; }
   __device__ __forceinline__ double &d(int k) const { return kept[first + 4 * m + k]; }
   /* Calls load(n, k) for up to BATCH of the thread's rows k, and then use(n, k): what is loaded is under way all at once */
@@ -119,21 +121,17 @@ __device__ __forceinline__ void Half(const Problem &, const ThinShare<scaled> &o
 template <bool scaled>
 __device__ __forceinline__ double First(const Problem &P, const ThinShare<scaled> &own, uint64_t tag)
 {
-  double v[BATCH], rp[BATCH], d1 = 0.0;
+  double d1 = 0.0;
 
-  KSPTCMult(P.A, own, own.p, [&](int k, double sum) {
-    const double product = scaled ? sum * own.d(k) : sum;
+  KSPTCMultReady<true>(
+    P.A, own, own.p, [&](int k) { return make_double2(own.rp(k), scaled ? own.d(k) : 1.0); },
+    [&](int k, double sum, double2 of_row) {
+      const double v = scaled ? sum * of_row.y : sum;
 
-    own.v(k) = product;
-    if (own.isShown(k)) PetscTCPublish(P.published + own.first + k, product, tag);
-  });
-  __syncthreads();
-  own.forBatches(
-    [&](int n, int k) {
-      v[n]  = own.v(k);
-      rp[n] = own.rp(k);
-    },
-    [&](int n, int) { d1 = fma(v[n], rp[n], d1); });
+      own.v(k) = v;
+      d1       = fma(v, of_row.x, d1);
+      if (own.isShown(k)) PetscTCPublish(P.published + own.first + k, v, tag);
+    });
   return d1;
 }
 
@@ -142,12 +140,14 @@ template <bool single, bool scaled>
 __device__ __forceinline__ void Second(const Problem &P, const ThinShare<scaled> &own, uint64_t, double sum[])
 {
   static_assert(!single, "thin blocks have classic recurrences");
-  KSPTCMult(P.A, own, own.r, [&](int k, double row) {
-    const double t = scaled ? row * own.d(k) : row;
+  KSPTCMultReady<true>(
+    P.A, own, own.r, [&](int k) { return scaled ? own.d(k) : 1.0; },
+    [&](int k, double row, double d) {
+      const double t = scaled ? row * d : row;
 
-    own.t(k) = t;
-    TCBCGSAddStabilize<false, false>(0.0, t, own.r[k], 0.0, sum);
-  });
+      own.t(k) = t;
+      TCBCGSAddStabilize<false, false>(0.0, t, own.r[k], 0.0, sum);
+    });
 }
 
 /* x, r, published for this tag: adds r.r, r.rp to sum[] */

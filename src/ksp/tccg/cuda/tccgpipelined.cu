@@ -98,13 +98,14 @@ __device__ __forceinline__ void PublishOperand(const Problem &P, const Share &ow
 }
 
 /* The product of a stage, of m. gap[]: as TCCGPipelinedResidual() */
+template <bool in_part>
 __device__ __forceinline__ void MultiplyStage(const Problem &P, const Share &own, int stage, double gap[2])
 {
   double *const to = stage == OF_P ? own.s : stage == OF_R ? own.w : own.z;
 
-  KSPTCMult(P.A, own, own.m, [&](int k, double product) { to[k] = product; });
+  KSPTCMult<in_part>(P.A, own, own.m, [&](int k, double product) { to[k] = product; });
   if (stage != OF_X) return;
-  KSPTCMult<true>(P.A, own, own.m, [&](int k, double magnitude) { to[k] = TCCGPipelinedResidual(P.v.b[KSPTCMatrixRow(P.A.order, own.first + k)], to[k], magnitude, own.r[k], gap); }); /* by the thread that has just left to[k] */
+  KSPTCMult<in_part, true>(P.A, own, own.m, [&](int k, double magnitude) { to[k] = TCCGPipelinedResidual(P.v.b[KSPTCMatrixRow(P.A.order, own.first + k)], to[k], magnitude, own.r[k], gap); }); /* by the thread that has just left to[k] */
 }
 
 /* m, published, and the sums of vectors made anew */
@@ -144,7 +145,8 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
   });
 }
 
-template <bool tensor, bool scaled>
+/* in_part: for forms of which blocks have no room for all slices */
+template <bool tensor, bool scaled, bool in_part>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid_constant__ Problem P)
 {
   constexpr int SUMS = TCCG_PIPELINED_SUMS<scaled>, ANEW = TCCG_PIPELINED_ANEW<scaled>;
@@ -181,7 +183,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
       alive = barrier.template sum<Gap, 2>(gap, shared.gap, (int)it, fetch, [&](const double total[]) { told.tell(0.0, total[0] > total[1]); });
       if (!alive) break;
       if (stage == OF_P && told.one != 0.0) own.forRows([&](int k) { own.r[k] = own.z[k]; });
-      MultiplyStage(P, own, stage, gap);
+      MultiplyStage<in_part>(P, own, stage, gap);
     }
     if (!alive) break;
     __syncthreads();
@@ -198,7 +200,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
       const double a = told.one, b = told.other;
       double       sum[SUMS] = {};
 
-      KSPTCMult(P.A, own, own.m, [&](int k, double product) { own.z[k] = KSPTCCombine(product, own.z[k], b); });
+      KSPTCMult<in_part>(P.A, own, own.m, [&](int k, double product) { own.z[k] = KSPTCCombine(product, own.z[k], b); });
       __syncthreads();
       Update<scaled>(P, own, a, b, barrier.next(), sum);
       ++it;
@@ -218,19 +220,20 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
   KSPTCLeave(P, it, s);
 }
 
-const void *const kernels[] = {(const void *)PipelinedKernel<false, false>, (const void *)PipelinedKernel<true, false>, (const void *)PipelinedKernel<false, true>, (const void *)PipelinedKernel<true, true>};
+const void *const kernels[] = {(const void *)PipelinedKernel<false, false, false>, (const void *)PipelinedKernel<true, false, false>, (const void *)PipelinedKernel<false, false, true>, (const void *)PipelinedKernel<true, false, true>,
+                               (const void *)PipelinedKernel<false, true, false>,  (const void *)PipelinedKernel<true, true, false>,  (const void *)PipelinedKernel<false, true, true>,  (const void *)PipelinedKernel<true, true, true>};
 
-/* Of a preconditioner: the one that folds with shuffles, and behind it the one with the Tensor Core */
+/* Of a preconditioner: those that fold with shuffles and with the Tensor Core, and then those for forms in part */
 const void *const *KernelsOf(bool scaled)
 {
-  return kernels + (scaled ? 2 : 0);
+  return kernels + (scaled ? 4 : 0);
 }
 } // namespace
 
 PetscErrorCode TCCGPipelinedCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 2, form, TCCGPipelinedVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 4, form, TCCGPipelinedVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -239,6 +242,6 @@ PetscErrorCode TCCGPipelined_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSc
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[steps->tensor ? 1 : 0], form, TCCGPipelinedVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[KSPTCKernelAt(form, TCCGPipelinedVectorsOfBlock(scaled), steps->tensor)], form, TCCGPipelinedVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -101,11 +101,12 @@ __device__ __forceinline__ void Direct(const Share &own, double b, double shift)
 }
 
 /* w: returns this thread's share of p.w */
+template <bool in_part>
 __device__ __forceinline__ double Multiply(const Problem &P, const Share &own)
 {
   double pw = 0.0;
 
-  KSPTCMult(P.A, own, own.p, [&](int k, double w) {
+  KSPTCMult<in_part>(P.A, own, own.p, [&](int k, double w) {
     own.w[k] = w;
     pw       = fma(own.p[k], w, pw);
   });
@@ -145,7 +146,8 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   KSPTCRecord(P, it, s);
 }
 
-template <bool tensor, Kind kind>
+/* in_part: for forms of which blocks have no room for all slices */
+template <bool tensor, Kind kind, bool in_part>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
   constexpr bool scaled = kind != PLAIN;
@@ -183,7 +185,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
 
     Direct(own, told.one, kind == PROJECTED ? told.other : 0.0);
     __syncthreads();
-    const double pw = Multiply(P, own);
+    const double pw = Multiply<in_part>(P, own);
 
     alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) {
       TCCGEndCurvature(s, total[0], it == 0);

@@ -98,12 +98,13 @@ __device__ __forceinline__ PetscTCTagged *Published(const Problem &P, uint64_t t
 }
 
 /* s, published for this tag: returns this thread's share of z.s */
+template <bool in_part>
 __device__ __forceinline__ double Multiply(const Problem &P, const Share &own, uint64_t tag)
 {
   PetscTCTagged *const published = Published(P, tag);
   double               zs        = 0.0;
 
-  KSPTCMult(P.A, own, own.z, [&](int k, double s) {
+  KSPTCMult<in_part>(P.A, own, own.z, [&](int k, double s) {
     own.s[k] = s;
     zs       = fma(own.z[k], s, zs);
     PetscTCPublish(published + own.first + k, s, tag);
@@ -146,7 +147,8 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   KSPTCRecord(P, it, s);
 }
 
-template <bool tensor, bool scaled>
+/* in_part: for forms of which blocks have no room for all slices */
+template <bool tensor, bool scaled, bool in_part>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
 {
   constexpr int SUMS = SUMS_OF<scaled>;
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __syncthreads();
 
   while (it < P.chunk.last) {
-    sum[0] = Multiply(P, own, barrier.next());
+    sum[0] = Multiply<in_part>(P, own, barrier.next());
     alive  = barrier.template sum<Many, SUMS>(sum, shared, (int)it + 1, fetch, [&](const double total[]) {
       if (it > P.chunk.first) End<scaled>(P, s, it, total + 1);
       if (s.stop == 0.0) {
@@ -193,19 +195,20 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   KSPTCLeave(P, it, s);
 }
 
-const void *const kernels[] = {(const void *)SingleKernel<false, false>, (const void *)SingleKernel<true, false>, (const void *)SingleKernel<false, true>, (const void *)SingleKernel<true, true>};
+const void *const kernels[] = {(const void *)SingleKernel<false, false, false>, (const void *)SingleKernel<true, false, false>, (const void *)SingleKernel<false, false, true>, (const void *)SingleKernel<true, false, true>,
+                               (const void *)SingleKernel<false, true, false>,  (const void *)SingleKernel<true, true, false>,  (const void *)SingleKernel<false, true, true>,  (const void *)SingleKernel<true, true, true>};
 
-/* Of a preconditioner: the one that folds with shuffles, and behind it the one with the Tensor Core */
+/* Of a preconditioner: those that fold with shuffles and with the Tensor Core, and then those for forms in part */
 const void *const *KernelsOf(bool scaled)
 {
-  return kernels + (scaled ? 2 : 0);
+  return kernels + (scaled ? 4 : 0);
 }
 } // namespace
 
 PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 2, form, TCCGSingleVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 4, form, TCCGSingleVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -215,6 +218,6 @@ PetscErrorCode TCCGSingle_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScala
 
   PetscFunctionBegin;
   PetscCheck(!v->constant, PETSC_COMM_SELF, PETSC_ERR_SUP, "Iterations that carry A p have no projection");
-  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[steps->tensor ? 1 : 0], form, TCCGSingleVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[KSPTCKernelAt(form, TCCGSingleVectorsOfBlock(scaled), steps->tensor)], form, TCCGSingleVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
