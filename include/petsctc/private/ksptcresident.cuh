@@ -4,9 +4,10 @@
    Method   A block has the vectors of its rows of the resident form (ksptcform.h) in shared memory for the whole call, beside them what it needs of its ghosts, the other blocks' rows that its own have columns of, and as many
             slices of the matrix as fit. A product reads the other slices from device memory, which is L2 for the most part, the next slots while those before them are added: sums are the same wherever a slice is. To every row that may be a ghost belongs one number an iteration, or two, that its block publishes; the others fetch it while they
             wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
-            Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; what the other threads need of them is in KSPTCTold. All blocks leave the
-            loop together.
-   Layout   shared memory of a block: values, or their numbers in a dictionary, columns, vectors of the rows and of the ghosts, zeros, dictionary, starts and cuts of slices, shown rows, ghosts; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
+            Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; where these are few, its first thread alone, and has them in shared memory. What the other
+            threads need of them is in KSPTCTold. All blocks leave the loop together.
+            Parts of a row are slices of other warps; when the block has added all slices, a thread adds the row's.
+   Layout   shared memory of a block: values, or their numbers in a dictionary, columns, vectors of the rows and of the ghosts, zeros, of a vector that need not be there as a whole what has room, dictionary, sums of parts, starts and cuts of slices, shown rows, ghosts; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
             block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each, by rows of the form
    Memory   16 bytes a row and number published, 16 a ghost fetched: 7-point 43^3, 1300 ghosts a block, 1.3 and 2.7 MB, in L2. A product: 18 bytes a nonzero in shared memory, 10 of
             which, or 3 with a dictionary, come from L2 for slices that are not held: 2.9 million places, 29 MB, 5.5 us at the 5.3 TB/s of L2
@@ -25,7 +26,7 @@ constexpr int KSPTC_WARPS   = KSPTC_THREADS / KSPTC_LANES;
 constexpr int KSPTC_BATCH   = 4; /* slots of a slice in flight */
 constexpr int KSPTC_FETCH   = 4; /* ghosts of a thread in flight */
 constexpr int KSPTC_STREAM  = 4; /* slots in a set, of slices that are not in shared memory .. */
-constexpr int KSPTC_SETS    = 2; /* .. and sets in registers: more, or larger ones, are spilled */
+constexpr int KSPTC_SETS    = 2; /* .. and sets in registers: three are slower, or spilled */
 
 static_assert(KSPTC_WARPS <= KSPTC_LANES, "one warp folds the sums of all");
 
