@@ -4,7 +4,7 @@ static char help[] = "BiCGSTAB on the chip whose blocks have no room for all vec
 
 #include "ab.h"
 
-static const char whole[] = "resident, 64 iterations in a call", thin[] = "vectors in device memory but for two";
+static const char whole[] = "resident, 64 iterations in a call, part of the matrix read from device memory\n", thin[] = "vectors in device memory but for two";
 static PetscBool  rows = PETSC_FALSE;
 
 /* One pair of solvers, without a preconditioner, with one, and without again */

@@ -1,5 +1,6 @@
 /* The resident form of a matrix: it is that of the rows, the same in both memories */
 #include <algorithm>
+#include <map>
 #include <set>
 #include <petsctc/private/tccgresident.h>
 #include "resident.h"
@@ -68,6 +69,20 @@ Csr Distinct(Csr A)
   return A;
 }
 
+/* Rows of very different lengths; those of 513, 1024 and 5121 entries, two of them in one block, come in parts, that of 512 does not */
+Csr RowsInParts()
+{
+  const std::map<PetscInt, PetscInt> some = {
+    {2048, 5121},
+    {3200, 512 },
+    {3232, 513 },
+    {3233, 1024}
+  };
+  const auto length = [&](PetscInt r) { return some.count(r) ? some.at(r) : (PetscInt)(r % 32 ? 1 : (r % 1024 ? 64 : (r % 2048 ? 900 : 400))); };
+
+  return Dominant(FromColumns(9000, [&](PetscInt r) { return Range(r, std::min(r + length(r), (PetscInt)9000)); }), false);
+}
+
 constexpr KSPTCVectors four = {4, 2}, six = {6, 4};
 
 class ResidentForm : public ::testing::TestWithParam<Backend> {
@@ -79,7 +94,10 @@ protected:
 /* The rows of the matrix come back from the form, each once, its entries in order and nothing else; ghosts are other blocks' rows, ascending, each of some entry */
 TEST_P(ResidentForm, HoldsTheMatrix)
 {
-  for (const System &system : Systems(true)) {
+  std::vector<System> systems = Systems(true);
+
+  systems.push_back({"rows in parts", RowsInParts()});
+  for (const System &system : systems) {
     SCOPED_TRACE(system.name);
     const Csr       &A = system.A;
     const OwnedForm  owned(cuda, A, four, Chip(cuda), system.order);
@@ -158,8 +176,7 @@ TEST_P(ResidentForm, HoldsTheMatrix)
 /* Where rows have very different lengths, they come by length in a block, in slices of as many lanes as they need, the longest in parts, with few places in vain */
 TEST_P(ResidentForm, SortsRowsByLength)
 {
-  const auto       length = [](PetscInt r) { return r == 2048 ? 5121 : (r % 32 ? 1 : (r % 1024 ? 64 : (r % 2048 ? 900 : 400))); };
-  const Csr        A      = Dominant(FromColumns(9000, [&](PetscInt r) { return Range(r, std::min(r + length(r), (PetscInt)9000)); }), false);
+  const Csr        A = RowsInParts();
   const OwnedForm  owned(cuda, A, four, Chip(cuda)), expected(false, A, four, Chip(cuda)), grid(cuda, Dominant(SevenPoint(43), true), four, Chip(cuda));
   const KSPTCForm &F = owned.form;
 
@@ -168,14 +185,14 @@ TEST_P(ResidentForm, SortsRowsByLength)
   ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, owned));
   ASSERT_LT(2 * F.places, 3 * F.nnz);
   const auto row = owned.Get(F.block_row, F.blocks + 1), order = owned.Get(F.order, A.m), slice = owned.Get(F.block_slice, F.blocks + 1), cut = owned.Get(F.cut, F.slices);
-  int        widths = 0, most = 0;
+  int        widths = 0, most = 0, rows = 0;
 
   for (int b = 0; b < F.blocks; b++) {
     for (PetscInt n = row[b] + 1; n < row[b + 1]; n++) {
       ASSERT_GE(A.Length(order[n - 1]), A.Length(order[n]));
       if (A.Length(order[n - 1]) == A.Length(order[n])) { ASSERT_LT(order[n - 1], order[n]); }
     }
-    int parts = 0;
+    int parts = 0, in_parts = 0;
 
     for (int s = slice[b]; s < slice[b + 1]; s++) {
       const int lanes = KSPTCCutLanes(cut[s]), longest = A.Length(order[row[b] + KSPTCCutRow(cut[s])]);
@@ -184,12 +201,16 @@ TEST_P(ResidentForm, SortsRowsByLength)
       ASSERT_TRUE(lanes == KSPTC_LANES || longest <= KSPTC_SORTED_SHARE * lanes);
       ASSERT_TRUE(lanes == 1 || longest > KSPTC_SORTED_SHARE * lanes / 2);
       ASSERT_EQ(KSPTCCutIsPart(cut[s]), longest > KSPTC_PART);
-      if (KSPTCCutIsPart(cut[s])) parts++;
+      if (!KSPTCCutIsPart(cut[s])) continue;
+      parts++;
+      if (s == slice[b] || cut[s] != cut[s - 1]) in_parts++;
     }
     most = std::max(most, parts);
+    rows = std::max(rows, in_parts);
   }
   ASSERT_EQ(F.parts, most);
   ASSERT_GE(most, 11);                         /* 5,121 entries are in the eleventh part */
+  ASSERT_GE(rows, 2);                          /* of a block */
   ASSERT_EQ(widths, 1 << 0 | 1 << 3 | 1 << 5); /* lanes 32, 4, 1 */
 }
 

@@ -62,11 +62,12 @@ typedef struct {
   Mat                        address;      /* of what the form was made. Never looked into, NULL: there is none */
   PetscObjectId              id;
   PetscObjectState           nonzerostate, state;
-  KSPTCResidentChoice        made_by;     /* the option then */
-  PetscBool                  made_beside; /* might the matrix be read from its layout then? */
-  PetscBool                  made_thin;   /* might blocks be thin? */
-  PetscBool                  scaled_thin; /* of that matrix: with a preconditioner blocks have to be thin */
-  PetscBool                  only_thin;   /* is that what the form was made for? */
+  KSPTCResidentChoice        made_by;      /* the option then */
+  PetscBool                  made_beside;  /* might the matrix be read from its layout then? */
+  PetscBool                  made_thin;    /* might blocks be thin? */
+  PetscBool                  scaled_thin;  /* of that matrix: with a preconditioner blocks have to be thin .. */
+  PetscBool                  scaled_never; /* .. or even these have no room */
+  PetscBool                  only_thin;    /* is that what the form was made for? */
   PetscBool                  fits;
   PetscBool                  pays;   /* not: so much of the matrix would be read from device memory that a form is not worth it */
   KSPTCForm                  form;   /* nothing unless it fits */

@@ -51,10 +51,10 @@ enum {
 #define KSPTC_NONZEROS (((PetscCount)1 << 26) - 1)
 
 /* What a block holds besides the matrix: so many vectors of its rows, and of its ghosts; and of `more` vectors of its rows as much as there is room for, before the matrix */
-typedef struct {
+struct KSPTCVectors {
   int rows, ghosts;
   int more = 0;
-} KSPTCVectors;
+};
 
 /* An order of the rows: those given, all of them, each once, in the memory of the CSR arrays; or, with plane > 0, pencils on a grid of planes of so many rows, of lines of so many (1: a grid of lines alone); or the matrix's */
 typedef struct {
@@ -94,7 +94,7 @@ typedef struct {
   size_t       shared[KSPTC_VECTORS + 1]; /* bytes of a block that holds all, at most: matrix, so many vectors of its rows, vectors.ghosts of its ghosts */
   size_t       least[KSPTC_VECTORS + 1];  /* of one that holds the vectors alone */
   size_t       limit;                     /* of those a block gets no more, unless it needs them for the vectors */
-  PetscCount   streamed;                  /* bytes of the matrix for which blocks have no room */
+  PetscCount   streamed;                  /* bytes of the matrix for which blocks have no room beside so many vectors; `more` take some of that */
 } KSPTCForm;
 
 /* Of a slice's place: value, as it is, and column */
@@ -130,7 +130,7 @@ PETSCTC_HOST_DEVICE size_t KSPTCBytesOfVectors(PetscCount rows, PetscCount ghost
   return (size_t)(rows * vectors.rows + ghosts * vectors.ghosts + KSPTC_ZEROS) * sizeof(PetscScalar) + ((size_t)(2 * slices + 2) + KSPTCShownWords(rows)) * sizeof(int32_t);
 }
 
-/* values, columns, vectors, starts and cuts of slices, shown rows, ghosts, in this order, without a dictionary */
+/* values, columns, vectors, starts and cuts of slices, shown rows, ghosts, in this order, without a dictionary and sums of parts */
 static inline size_t KSPTCBytesOfBlock(PetscCount places, PetscCount rows, PetscCount ghosts, PetscCount slices, KSPTCVectors vectors)
 {
   return (size_t)places * KSPTC_PLACE_BYTES + KSPTCBytesOfVectors(rows, ghosts, slices, vectors) + (size_t)ghosts * sizeof(int32_t);
@@ -420,7 +420,7 @@ PETSCTC_HOST_DEVICE int32_t KSPTCCutAt(const KSPTCCuts &cuts, int32_t slice, con
   return KSPTCCut(cuts.row[w] + ((slice - cuts.slice[w]) << w), w, false);
 }
 
-/* Which entries of a row a slice of it has: all, or those of a part, of which the one before belongs to another row, or to no slice of the block, whose first one is `first` */
+/* begin and end of a row's entries -> those that a slice has: all, or those of a part, which begin KSPTC_PART behind the part's before it. cut[first]: of the block's first slice */
 PETSCTC_HOST_DEVICE void KSPTCEntriesAt(const int32_t cut[], int32_t first, int32_t slice, PetscInt *begin, PetscInt *end)
 {
   int32_t low = first, high = slice; /* cuts of parts ascend */

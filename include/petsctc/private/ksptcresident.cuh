@@ -236,6 +236,7 @@ __device__ __forceinline__ void KSPTCFinishParts(const KSPTCShare &own, int part
     for (int next = s + 1; next < own.slices && own.slice[next].y == cut; next++) sum += own.part_sum[next];
     finish(row, sum, ready(row));
   }
+  __syncthreads(); /* the next product has sums of its own */
 }
 
 /* A block's slices in device memory: the places of a lane */
@@ -366,7 +367,7 @@ __device__ __forceinline__ void KSPTCMultHeld(const KSPTCShare &own, const doubl
   }
 }
 
-/* Calls finish(row, sum, what ready(row) has returned a slice ahead) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. in_part: there may be slices that blocks
+/* Calls finish(row, sum, what ready(row) has returned before: a slice ahead, or, of slices that are not in shared memory, when the slots of its own are to be added) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. in_part: there may be slices that blocks
    have no room for, and parts of rows; kernels for others have no code for these, and its registers for the rest */
 template <bool in_part, bool magnitudes = false, class Ready, class Finish>
 __device__ __forceinline__ void KSPTCMultReady(const KSPTCForm &A, const KSPTCShare &own, const double *u, Ready ready, Finish finish)

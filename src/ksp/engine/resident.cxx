@@ -174,18 +174,25 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is the form, or that there is none, of this pattern, and made for such a solve? The preconditioner aside */
+static PetscBool KSPTCSamePattern(KSPTC tc, Mat A)
+{
+  const KSPTCResident *state = &tc->resident;
+
+  return (PetscBool)(state->address == A && state->id == ((PetscObject)A)->id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream &&
+                     state->made_thin == KSPTCMayThin(state));
+}
+
 /* The form of the matrix as it is now; useless: values are not needed. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
 static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity, PetscBool useless)
 {
-  const PetscObjectId    id    = ((PetscObject)A)->id;
   const PetscObjectState value = ((PetscObject)A)->state;
   KSPTCResident         *state = &tc->resident;
-  const PetscBool        same  = (PetscBool)(state->address == A && state->id == id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream &&
-                                     state->made_thin == KSPTCMayThin(state));
+  const PetscBool        same  = KSPTCSamePattern(tc, A);
   PetscBool              only_thin, alike;
 
   PetscFunctionBegin;
-  if (!same) state->scaled_thin = PETSC_FALSE;
+  if (!same) state->scaled_thin = state->scaled_never = PETSC_FALSE;
   only_thin = (PetscBool)(!identity && state->scaled_thin);
   alike     = (PetscBool)(same && state->only_thin == only_thin);
   if (alike && (state->state == value || !state->fits || useless)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -204,7 +211,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity, Petsc
     PetscCall(KSPTCTryForm(tc, A));
   }
   state->address      = A;
-  state->id           = id;
+  state->id           = ((PetscObject)A)->id;
   state->nonzerostate = A->nonzerostate;
   state->state        = value;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -281,14 +288,16 @@ static PetscBool KSPTCCannotHold(const KSPTCResident *state, PetscBool identity)
 /* The matrix on the chip, if *why stays NULL */
 static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const char **why)
 {
-  KSPTCResident *state = &tc->resident;
-  Mat_AIJTC     *aijtc;
-  PetscBool      can;
+  static const char no_room[] = "matrix and preconditioner do not fit on the chip, or their work into device memory";
+  KSPTCResident    *state     = &tc->resident;
+  Mat_AIJTC        *aijtc;
+  PetscBool         can;
 
   PetscFunctionBegin;
   state->layout = NULL;
   PetscCall(MatAIJTCGetData(A, &aijtc));
   if (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr) *why = "the matrix keeps no CSR arrays on the device";
+  else if (!identity && state->scaled_never && KSPTCSamePattern(tc, A)) *why = no_room;
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCUpdateForm(tc, A, identity, KSPTCCannotHold(state, identity)));
   if (!state->pays) *why = "the matrix does not fit on the chip, and the steps, or its layout, are as fast as what does not";
@@ -297,10 +306,15 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   PetscCall(KSPTCHoldWith(tc, identity, &can));
   if (!can && !identity && KSPTCMayThin(state) && !KSPTCIsThin(state)) {
     state->scaled_thin = PETSC_TRUE;
-    PetscCall(KSPTCHoldMatrix(tc, A, identity, why));
+    PetscCall(KSPTCHoldMatrix(tc, A, identity, why)); /* in thin blocks, which is not tried twice */
+    if (*why) {
+      state->scaled_thin  = PETSC_FALSE;
+      state->scaled_never = PETSC_TRUE;
+      *why                = no_room;
+    }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : "matrix and preconditioner do not fit on the chip, or their work into device memory";
+  if (!can) *why = identity ? "the device does not run the cooperative kernel, or has no memory for its work" : no_room;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,7 +3,7 @@
      The resident form of a matrix (ksptcform.h), made once for a pattern, its values once for a state of the matrix:
        order    one thread a row: where rows have an order of their own, their numbers in it, or in that of pencils; a scan gives their first entries
        deal     one thread a block finds its first row by binary search in the row offsets
-       cut      one thread a slice: its first row and lanes; where rows come by length one thread a block has found by binary search where widths change
+       cut      one thread a slice: its first row and lanes; where rows come by length one thread a block has found by binary search where widths change, and counted the parts of long rows
        count    one warp a slice: the longest row, hence the places; a scan gives the first places of the slices
        sort     where too many places would be without entry: rows by block and length, by radix, and then cut and count once more
        mark     one warp a slice: a bit for every column among other blocks' rows, in the block's row of a table of bits; a scan of the words' numbers of bits numbers the ghosts of all blocks

@@ -73,8 +73,9 @@ PetscErrorCode TCBCGSSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, 
 
 PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
-  const bool scaled = v->diagonal != NULL;
-  const Side side   = !scaled ? NOWHERE : (v->right ? RIGHT : LEFT);
+  const bool scaled  = v->diagonal != NULL;
+  const Side side    = !scaled ? NOWHERE : (v->right ? RIGHT : LEFT);
+  const auto vectors = TCBCGSVectorsOfBlock(scaled, v->right, v->single);
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
@@ -82,7 +83,6 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
     PetscCall(TCBCGSThin_CUDA(form, chunk, v, steps, work, refused, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(
-    KSPTCResidentRun(KernelsOf(side)[(v->single ? 4 : 0) + KSPTCKernelAt(form, TCBCGSVectorsOfBlock(scaled, v->right, v->single), steps->tensor)], form, TCBCGSVectorsOfBlock(scaled, v->right, v->single), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 4 : 0) + KSPTCKernelAt(form, vectors, steps->tensor)], form, vectors, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -52,7 +52,7 @@ enum Side {
   RIGHT
 };
 
-/* part: for forms of which blocks have no room for all slices */
+/* part: for forms of which blocks have no room for all slices, or that have rows in parts */
 template <Side side, bool part>
 struct Share : KSPTCShare {
   static constexpr bool in_part = part; /* then there are few registers for the scalars */
@@ -223,7 +223,7 @@ __device__ __forceinline__ void UpdateAll(const Share<side, part> &own, double a
   own.forGhosts([&](int g) { own.gr[g] = fma(-omega, own.gt[g], own.gr[g]); });
 }
 
-/* Sums, test and record of iteration `it`, by the first thread. Step: what ends it */
+/* Sums, test and record of iteration `it`, by who keeps the scalars. Step: what ends it */
 template <class Step>
 __device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
 {
@@ -258,12 +258,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
-  __shared__ TCBCGSScalars               kept; /* by the first thread, where warp 0 has no registers for them */
+  __shared__ KSPTCTold                   told;     /* omega of the iteration before and beta, or alpha, or alpha and omega */
+  __shared__ TCBCGSScalars               of_first; /* the first thread's, where warp 0 has no registers for them */
   const Share                            own(P, false, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCBCGSScalars                          mine    = *P.scalars; /* kept by warp 0 */
-  TCBCGSScalars                         &s       = Share::in_part ? kept : mine;
+  TCBCGSScalars                          mine    = *P.scalars; /* kept by warp 0, else */
+  TCBCGSScalars                         &s       = Share::in_part ? of_first : mine;
   PetscInt                               it      = P.chunk.first;
   const auto                             nothing = [](uint64_t, int, int) { return true; };
   const auto                             fetch_v = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
@@ -330,12 +330,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* alpha, omega, beta of the next direction */
-  __shared__ TCBCGSScalars               kept; /* as above */
+  __shared__ KSPTCTold                   told;     /* alpha, omega, beta of the next direction */
+  __shared__ TCBCGSScalars               of_first; /* as above */
   const Share<side, part>                own(P, true, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCBCGSScalars                          mine     = *P.scalars; /* kept by warp 0 */
-  TCBCGSScalars                         &s        = part ? kept : mine;
+  TCBCGSScalars                          mine     = *P.scalars; /* kept by warp 0, else */
+  TCBCGSScalars                         &s        = part ? of_first : mine;
   PetscInt                               it       = P.chunk.first;
   const auto                             nothing  = [](uint64_t, int, int) { return true; };
   const auto                             fetch_v  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };

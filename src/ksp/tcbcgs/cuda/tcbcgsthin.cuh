@@ -2,7 +2,7 @@
    Method
      The iterations of tcbcgsresident.cuh in thin blocks, for matrices of more rows, or with more ghosts, than blocks have room for with all vectors: of its rows a block has in shared memory what products multiply by, p and r
      alone, and of v as much as there is room for, before the matrix: an iteration reads v twice, and writes it; x, rp, t and the rest of v are in device memory, which is L2 as far as there is room. Only rows that are some block's
-     ghost are published. Products ask for what they need of a slice's rows, rp and the diagonal, when the slice before it begins.
+     ghost are published. Products ask for what they need of a slice's rows, rp and the diagonal, before they add it.
 
    Layout
      Vectors of a block in shared memory: p, r, and behind each of them those of the ghosts; v of the ghosts. In device memory by rows of the form, a block's one after the other: x, rp, v, t, (the diagonal)

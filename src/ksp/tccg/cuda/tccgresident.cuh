@@ -146,7 +146,7 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   KSPTCRecord(P, it, s);
 }
 
-/* in_part: for forms of which blocks have no room for all slices */
+/* in_part: for forms of which blocks have no room for all slices, or that have rows in parts */
 template <bool tensor, Kind kind, bool in_part>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
