@@ -103,15 +103,42 @@ inline Csr BandAndDenseRow(bool symmetric)
   return A;
 }
 
-/* 7-point: slots of a layout are constants */
-inline Csr Constants(PetscInt n)
+/* Slots of a layout are constants */
+inline Csr WithConstants(Csr A, PetscScalar diagonal)
 {
-  Csr A = SevenPoint(n);
-
+  A.a.resize(A.j.size());
   for (PetscInt r = 0; r < A.m; r++) {
-    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) A.a[k] = A.j[k] == r ? 7.0 : -1.0;
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) A.a[k] = A.j[k] == r ? diagonal : -1.0;
   }
   return A;
+}
+
+/* 7-point */
+inline Csr Constants(PetscInt n)
+{
+  return WithConstants(SevenPoint(n), 7.0);
+}
+
+/* 7-point, so many lines of a plane, so long */
+inline Csr Box(PetscInt length, PetscInt lines, PetscInt planes)
+{
+  const PetscInt plane = length * lines, m = plane * planes;
+
+  return WithConstants(FromColumns(m,
+                                   [=](PetscInt r) {
+                                     const PetscInt        x = r % length, y = r % plane / length;
+                                     std::vector<PetscInt> columns;
+
+                                     if (r >= plane) columns.push_back(r - plane);
+                                     if (y > 0) columns.push_back(r - length);
+                                     if (x > 0) columns.push_back(r - 1);
+                                     columns.push_back(r);
+                                     if (x < length - 1) columns.push_back(r + 1);
+                                     if (y < lines - 1) columns.push_back(r + length);
+                                     if (r < m - plane) columns.push_back(r + plane);
+                                     return columns;
+                                   }),
+                       7.0);
 }
 
 /* The same with other values in the rows from..to - 1, symmetric if it is that there */
@@ -179,7 +206,7 @@ inline Csr LongLines(PetscInt m, PetscInt line)
   return A;
 }
 
-/* Grids for windows: one, three, and then those that are none, for values and for two columns */
+/* Grids for windows: of one plane, of planes, whose layouts have slices of two and four row groups, with slices whose columns are all a block's own, with diagonals, without room for x; and then those that are none, for values and for two columns */
 struct WindowedSystem {
   System system;
   bool   windowed;
@@ -189,16 +216,18 @@ inline std::vector<WindowedSystem> WindowedSystems()
 {
   if (SmallSystems())
     return {
-      {{"one window", LongLines(20003, 200)},                         true },
-      {{"three windows", Constants(32)},                              true },
+      {{"one plane", LongLines(20003, 200)},                          true },
+      {{"planes", Constants(32)},                                     true },
       {{"two columns that are far away", WithFarPair(Constants(32))}, false}
     };
   return {
-    {{"one window", LongLines(200003, 700)},                         true },
-    {{"three windows", Constants(47)},                               true },
-    {{"three windows, x in device memory", Constants(101)},          true },
+    {{"one plane", LongLines(200003, 700)},                          true },
+    {{"planes", Constants(47)},                                      true },
+    {{"planes, inner slices", Constants(80)},                        true },
+    {{"diagonals", WithConstants(TwentySevenPoint(43), 27.0)},       true },
+    {{"long lines, x in device memory", Box(700, 14, 100)},          true },
     {{"other values in a few rows", ConstantsBut(47, 20000, 20003)}, false},
-    {{"two columns that are far away", WithFarPair(Constants(101))}, false}
+    {{"two columns that are far away", WithFarPair(Constants(80))},  false}
   };
 }
 

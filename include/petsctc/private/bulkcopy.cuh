@@ -18,9 +18,10 @@ __device__ __forceinline__ unsigned SharedAddress(const void *of)
   return (unsigned)__cvta_generic_to_shared(of);
 }
 
-__device__ __forceinline__ void InitializeBarrier(uint64_t *barrier)
+/* For so many threads to arrive at */
+__device__ __forceinline__ void InitializeBarrier(uint64_t *barrier, unsigned threads = 1)
 {
-  asm("mbarrier.init.shared.b64 [%0], 1;" ::"r"(SharedAddress(barrier)) : "memory");
+  asm("mbarrier.init.shared.b64 [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(threads) : "memory");
 }
 
 __device__ __forceinline__ void Arrive(uint64_t *barrier)
@@ -46,12 +47,30 @@ __device__ __forceinline__ int CountOne(int *counter)
   return before;
 }
 
+/* Behind all reads of what is in shared memory, before copies replace it */
+__device__ __forceinline__ void FenceWindows()
+{
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Sends for so many bytes, a multiple of 16. Some thread arrives for them, before or after */
+__device__ __forceinline__ void SendBulk(PetscScalar *to, const PetscScalar *from, unsigned bytes, uint64_t *barrier)
+{
+  if (bytes) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(SharedAddress(barrier)) : "memory");
+}
+
+/* With so many bytes that are sent for, or will be. What the thread has written to shared memory is there with them */
+__device__ __forceinline__ void ArriveWith(uint64_t *barrier, unsigned bytes)
+{
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(bytes) : "memory");
+}
+
 /* By one thread. What it has written to shared memory is there with the bytes; 0 bytes: that alone. Multiples of 16 */
 __device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *from, unsigned bytes, uint64_t *barrier)
 {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* behind all reads of what was there before */
-  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(SharedAddress(barrier)), "r"(bytes) : "memory");
-  if (bytes) asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(SharedAddress(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(SharedAddress(barrier)) : "memory");
+  FenceWindows();
+  ArriveWith(barrier, bytes);
+  SendBulk(to, from, bytes, barrier);
 }
 
 /* By who has written to device memory, before a barrier of the grid, and by who is to copy it, behind */
@@ -60,13 +79,16 @@ __device__ __forceinline__ void FenceCopies()
   asm volatile("fence.proxy.async;" ::: "memory");
 }
 #else /* never launched: hosts ask PetscTCCopiesInBulk() */
-__device__ __forceinline__ void InitializeBarrier(uint64_t *) { }
+__device__ __forceinline__ void InitializeBarrier(uint64_t *, unsigned = 1) { }
 __device__ __forceinline__ void Arrive(uint64_t *) { }
 __device__ __forceinline__ void AwaitPhase(uint64_t *, unsigned) { }
 __device__ __forceinline__ int  CountOne(int *)
 {
   return 0;
 }
+__device__ __forceinline__ void FenceWindows() { }
+__device__ __forceinline__ void SendBulk(PetscScalar *, const PetscScalar *, unsigned, uint64_t *) { }
+__device__ __forceinline__ void ArriveWith(uint64_t *, unsigned) { }
 __device__ __forceinline__ void CopyBulk(PetscScalar *, const PetscScalar *, unsigned, uint64_t *) { }
 __device__ __forceinline__ void FenceCopies() { }
 #endif

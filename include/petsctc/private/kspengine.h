@@ -45,29 +45,33 @@ typedef struct {
 
 /* The resident solver, and what it keeps from one solve to the next: the resident form of a matrix as it was in some state, and the work for it or for a layout */
 typedef struct {
-  const KSPTCResidentKernel *kernel;       /* [KSPTC_BACKENDS] */
-  KSPTCVectors               vectors;      /* of a block, at least */
-  KSPTCVectors               thin;         /* of one that has others in device memory, with classic recurrences; no rows: its method has no such blocks */
-  KSPTCVariant               fastest;      /* of its method, with the matrix on the chip */
-  KSPTCVariant               wanted;       /* of the solve under way */
-  KSPTCVariant               variant;      /* the same, resident: its recurrences */
-  PetscBool                  may_pipeline; /* the same */
-  PetscBool                  may_stream;   /* of its method: may the matrix be read from its layout? */
-  PetscBool                  may_thin;     /* of the solve under way: thin blocks have no preconditioner from the right */
-  PetscBool                  may_project;  /* of its method: may the preconditioner end with a projection? */
-  KSPTCResidentChoice        choice;       /* option */
-  PetscBool                  is;           /* of the solve under way, from its first iteration on */
-  PetscInt                   steps_lead;   /* what `lead` was for the steps */
-  KSPTCBackend               backend;      /* of form and work */
-  Mat                        address;      /* of what the form was made. Never looked into, NULL: there is none */
+  const KSPTCResidentKernel *kernel;          /* [KSPTC_BACKENDS] */
+  KSPTCVectors               vectors;         /* of a block, at least */
+  KSPTCVectors               thin;            /* of one that has others in device memory, with classic recurrences; no rows: its method has no such blocks */
+  KSPTCVariant               fastest;         /* of its method, with the matrix on the chip */
+  KSPTCVariant               wanted;          /* of the solve under way */
+  KSPTCVariant               variant;         /* the same, resident: its recurrences */
+  PetscBool                  may_pipeline;    /* the same */
+  PetscBool                  may_stream;      /* of its method: may the matrix be read from its layout? */
+  PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right */
+  PetscBool                  may_window;      /* likewise windows, nor a projection */
+  PetscCount                 windows_from[2]; /* of its method: nonzeros of a grid from which on windows are faster than a form, with classic recurrences and with others. Measured: docs/performance.md */
+  PetscBool                  may_project;     /* of its method: may the preconditioner end with a projection? */
+  KSPTCResidentChoice        choice;          /* option */
+  PetscBool                  is;              /* of the solve under way, from its first iteration on */
+  PetscInt                   steps_lead;      /* what `lead` was for the steps */
+  KSPTCBackend               backend;         /* of form and work */
+  Mat                        address;         /* of what the form was made. Never looked into, NULL: there is none */
   PetscObjectId              id;
   PetscObjectState           nonzerostate, state;
-  KSPTCResidentChoice        made_by;      /* the option then */
-  PetscBool                  made_beside;  /* might the matrix be read from its layout then? */
-  PetscBool                  made_thin;    /* might blocks be thin? */
-  PetscBool                  scaled_thin;  /* of that matrix: with a preconditioner blocks have to be thin .. */
-  PetscBool                  scaled_never; /* .. or even these have no room */
-  PetscBool                  only_thin;    /* is that what the form was made for? */
+  PetscObjectState           streamed_state; /* of the matrix whose layout the work is for */
+  KSPTCResidentChoice        made_by;        /* the option then */
+  PetscBool                  made_beside;    /* might the matrix be read from its layout then? */
+  PetscBool                  made_thin;      /* might blocks be thin? */
+  PetscCount                 made_until;     /* how many nonzeros might a form have, beside windows? */
+  PetscBool                  scaled_thin;    /* of that matrix: with a preconditioner blocks have to be thin .. */
+  PetscBool                  scaled_never;   /* .. or even these have no room */
+  PetscBool                  only_thin;      /* is that what the form was made for? */
   PetscBool                  fits;
   PetscBool                  pays;   /* not: so much of the matrix would be read from device memory that a form is not worth it */
   KSPTCForm                  form;   /* nothing unless it fits */

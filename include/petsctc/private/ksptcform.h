@@ -63,10 +63,11 @@ typedef struct {
 } KSPTCOrder;
 
 /* What a device offers to a kernel of which one block runs on each multiprocessor */
-typedef struct {
-  int    blocks; /* at most KSPTC_BLOCKS; 0: it does not run such kernels */
-  size_t shared; /* bytes of a block */
-} KSPTCChip;
+struct KSPTCChip {
+  int       blocks;             /* at most KSPTC_BLOCKS; 0: it does not run such kernels */
+  size_t    shared;             /* bytes of a block */
+  PetscBool bulk = PETSC_FALSE; /* are there bulk copies, for windows (ksptcwindowed.cuh)? */
+};
 
 PETSC_INTERN PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip); /* that of an H200, without limit to the bytes: the form can be made where 16 bits number a block's columns. On a GPU it depends on the solver */
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <petsctc/private/fusedstep.h>
 #include <petsctc/private/ksptcform.h>
+#include <petsctc/private/ksptcwindowed.h>
 #include <petsctc/private/lateblock.h>
 
 /* Iterations first + 1 .. last of a solve. The norm after iteration `it` is computed from computed_from on and compared with the bounds of `test` from compared_from on; between them it ends the solve
@@ -57,8 +58,11 @@ typedef struct {
   PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */
   PetscReal         patience;  /* CUDA: seconds that a block waits for the others */
   PetscScalar      *vectors;   /* of the method, if it has such */
-  PetscCount        build;     /* CUDA: of a layout that has been looked at .. */
-  PetscBool         windowed;  /* .. and is one for windows (ksptcwindowed.cuh) */
+  PetscCount        build;     /* CUDA: of a layout that has been looked at, with the values it has .. */
+  PetscBool         windowed;  /* .. and is one for windows (ksptcwindowed.cuh) .. */
+  KSPTCWindows      windows;   /* .. these .. */
+  void             *slots;     /* .. whose blocks' slots these are, so many bytes */
+  size_t            slot_bytes;
   PetscBool         in_part;   /* CUDA: of a form of which blocks have no room for all slices */
 } KSPTCResidentWork;
 

@@ -1,15 +1,17 @@
 /*
    The parts of a resident kernel that reads the matrix from its layout (ksptcstreamed.cuh) and multiplies by what bulk copies have brought to shared memory, for matrices whose slices are constants and offsets: grids.
 
-   Method   A cooperative kernel, one block of 8 warps a multiprocessor. A block has consecutive rows; their columns are near the rows themselves and, `apart` before and behind, near the same rows of the planes
-            before and behind. So there are three windows of the vector that is multiplied, or one where all columns are near. A block keeps that of its own rows up to date itself; the rest of the windows comes from
-            device memory in each iteration, by copies of which nobody waits for one by one, as many slices at a time as the block has warps. A load that asks L1, and then L2, for what another multiprocessor has just
-            written has a warp wait for each batch of slots.
+   Method   A cooperative kernel, one block of 8 warps a multiprocessor. A block has a patch of the grid (ksptcwindowed.h): a part, the same of each, of some planes that follow each other. What its rows multiply by
+            is in windows in shared memory. The block keeps that of its own rows up to date itself, and writes to device memory what others multiply by, too; copies bring the rest in each iteration, a quarter as much
+            as consecutive rows would need. While they are under way the block does the slices that do not need them. A load that asks L1, and then L2, for what another multiprocessor has just written has a warp
+            wait for each batch of slots.
             Warp w has slices w, w + 8, .. of its block, at most eight, in all phases: vectors that nobody else reads are in registers.
-            That all slices are so, and all their columns in a window, is looked at before the first call, once for each build of a layout. Sums have the bits of all other products of the layout.
-   Layout   aijtclayout.h: slices of 4 x 32 consecutive rows. Shared memory of a block: the windows, of which that of its own rows is the first; vectors of its rows; the slots of its slices, a value and a place each, and for each lane a bit a slot and row.
-   Memory   an iteration: 8 bytes a row written, and what the windows have of other blocks' rows read from L2: 7-point 101^3 8 and 17 MB, 5 us at 5.3 TB/s. A product: 8 bytes a nonzero in shared memory, 58 MB, 1.8 us at
-            128 bytes a cycle and multiprocessor
+            Slots of a patch's slices are made of those of the layout's before the first call, and anew whenever that may have other values; whether all columns are in the windows is found then. Sums have the
+            bits of all other products of the layout.
+   Layout   aijtclayout.h; ksptcwindowed.h. Slots: KSPTCWindowTurn[block][slice][turn], and behind them int[block][slice], how many turns. Shared memory of a block: the windows; vectors of its rows; which rows its slices have, and
+            what is copied; its slots, a value and a distance each, and for each lane a bit a slot and row.
+   Memory   an iteration: 8 bytes written for each row that another block multiplies by, and what the windows have of those read from L2: 7-point 101^3 3.3 and 4.2 MB, 1.5 us at 5.3 TB/s. A product: 8 bytes a nonzero in
+            shared memory, 58 MB, 1.8 us at 128 bytes a cycle and multiprocessor
    References
             Micikevicius, 3D finite difference computation on GPUs using CUDA, GPGPU-2, 2009; PTX ISA: mbarrier, cp.async.bulk
 */
@@ -18,30 +20,21 @@
 #include <petsctc/private/bulkcopy.cuh>
 #include <petsctc/private/ksptcstreamed.cuh>
 
-constexpr int KSPTC_WINDOWED_WARPS   = 8; /* 255 registers a thread: with twice as many warps vectors are spilled */
 constexpr int KSPTC_WINDOWED_THREADS = KSPTC_LANES * KSPTC_WINDOWED_WARPS;
-constexpr int KSPTC_WINDOWED_ROUNDS  = 8; /* slices of a warp at most */
-constexpr int KSPTC_WINDOWED_GROUPS  = 4; /* row groups of a slice */
-constexpr int KSPTC_WINDOWED_ROWS    = KSPTC_LANES * KSPTC_WINDOWED_GROUPS;
-constexpr int KSPTC_WINDOWED_TURN    = 4; /* slots under way */
 constexpr int KSPTC_WINDOWED_BATCH   = 4; /* slices of a warp whose vectors are under way from device memory */
-constexpr int KSPTC_WINDOWED_COPIES  = 2 + 2 * KSPTC_WINDOWED_ROUNDS;
+static_assert((int)KSPTC_WINDOWED_LANES == (int)KSPTC_LANES, "a row group is a warp's");
 
-/* How slices are dealt, and what a block has in shared memory */
-struct KSPTCWindows {
-  int    blocks, slices; /* slices: of a block at most */
-  int    numbers;        /* elements of a vector of its rows */
-  int    count;          /* of windows: 1 or 3 */
-  int    apart, halo;    /* columns; halo, on either side of a window, is even */
-  int    length;         /* elements of a window */
-  int    vectors, turns; /* of its rows; of KSPTC_WINDOWED_TURN slots, of a slice at most */
-  size_t shared;         /* bytes */
+/* What a block has in shared memory */
+struct KSPTCWindowShape {
+  KSPTCWindows windows;
+  int          vectors; /* of its rows */
+  size_t       shared;  /* bytes */
 };
 
-/* A slot whose columns are in a window */
+/* A slot: how far columns are from their rows in the windows */
 struct alignas(16) KSPTCWindowSlot {
   PetscScalar a;
-  int32_t     at, unused; /* place, in the windows, of the column of the slice's first row */
+  int32_t     to, unused;
 };
 
 /* Some slots of a slice, and a bit 4 (slot) + group for each row of a lane that has an entry */
@@ -51,116 +44,110 @@ struct KSPTCWindowTurn {
 };
 static_assert(KSPTC_WINDOWED_TURN * KSPTC_WINDOWED_GROUPS <= 16, "a bit for each row of a lane in each slot");
 
-/* Window 0 is that of the block's own rows, 1 that of the plane before, 2 behind: columns from the rows' */
-__device__ __forceinline__ int KSPTCDistanceOf(const KSPTCWindows &windows, int window)
-{
-  return window == 0 ? 0 : (window == 1 ? -windows.apart : windows.apart);
-}
-
-/* The window for columns `base` from their rows */
-__device__ __forceinline__ int KSPTCWindowOf(const KSPTCWindows &windows, int base)
-{
-  if (windows.count == 1) return 0;
-  return base > windows.apart / 2 ? 2 : (base < -(windows.apart / 2) ? 1 : 0);
-}
-
-/* By a warp: is this a slice of constants and offsets, whose columns are all in windows? */
-__device__ __forceinline__ bool KSPTCInWindows(const LayoutView &A, const KSPTCWindows &windows, PetscInt slice)
-{
-  const SliceView s  = LoadSlice<KSPTC_WINDOWED_GROUPS>(A, slice, 1);
-  bool            is = (s.form & AIJTC_FORM_CONST) && !(s.form >> AIJTC_FORM_DELTA & 3) && !(s.form & AIJTC_FORM_RID) && s.slots <= windows.turns * KSPTC_WINDOWED_TURN;
-
-  for (int t = threadIdx.x % KSPTC_LANES; is && t < s.slots; t += KSPTC_LANES) {
-    const int base = __ldg(&s.slot[t].base);
-
-    is = abs(base - KSPTCDistanceOf(windows, KSPTCWindowOf(windows, base))) <= windows.halo;
-  }
-  return __all_sync(AIJTC_ALL_LANES, is);
-}
-
 template <class Scalars, class Vectors>
 struct KSPTCWindowedProblem : KSPTCCall<Scalars, Vectors> {
-  LayoutView   A;
-  PetscInt     m, slices;
-  KSPTCWindows windows;
-  bool         tensor; /* sums fold on the Tensor Core */
+  const KSPTCWindowTurn *slots;
+  PetscInt               m;
+  KSPTCWindowShape       shape;
+  bool                   tensor; /* sums fold on the Tensor Core */
 };
 
-/* A block's share of the slices. arrived: mbarriers, one a copy */
+/* A thread's row: its number in the block, its place in the windows, the matrix's row; is there one? */
+struct KSPTCWindowRow {
+  int  number, place, row;
+  bool is;
+};
+
+/* A block's patch. arrived: an mbarrier */
 class KSPTCWindowedShare {
 public:
   template <class Problem>
   __device__ __forceinline__ KSPTCWindowedShare(const Problem &P, double *memory, uint64_t *arrived) :
-    A_(P.A),
-    windows_(P.windows),
-    m_(P.m),
-    first_((PetscInt)((PetscCount)P.slices * blockIdx.x / gridDim.x)),
-    slices_((PetscInt)((PetscCount)P.slices * (blockIdx.x + 1) / gridDim.x) - first_),
-    rows_((int)min((PetscInt)(KSPTC_WINDOWED_ROWS * slices_), P.m - KSPTC_WINDOWED_ROWS * first_)),
+    windows_(P.shape.windows),
+    vectors_(P.shape.vectors),
+    inner_(KSPTCPatchOf(&windows_, (int)blockIdx.x).inner),
     window_(memory),
-    turn_((KSPTCWindowTurn *)(memory + P.windows.count * P.windows.length + P.windows.vectors * P.windows.numbers)),
-    turns_((int *)(turn_ + P.windows.turns * P.windows.slices)),
+    slice_((KSPTCPatchSlice *)(memory + windows_.elements + (size_t)vectors_ * windows_.slices * KSPTC_WINDOWED_ROWS)),
+    copy_((KSPTCWindowCopy *)(slice_ + KSPTC_WINDOWED_SLICES)),
+    turn_((KSPTCWindowTurn *)(copy_ + KSPTC_WINDOWED_COPIES)),
+    turns_((int *)(turn_ + windows_.turns * windows_.slices)),
     arrived_(arrived)
   {
   }
 
-  /* What is multiplied, of the block's own rows */
-  __device__ __forceinline__ double *own() const { return window_ + windows_.halo; }
-  /* The k-th of the other vectors in shared memory */
-  __device__ __forceinline__ double *vector(int k) const { return window_ + windows_.count * windows_.length + k * windows_.numbers; }
-  __device__ __forceinline__ bool    holds(int k) const { return k < windows_.vectors; }
+  /* What is multiplied, by place */
+  __device__ __forceinline__ double *windows() const { return window_; }
+  /* The k-th of the other vectors in shared memory, by number */
+  __device__ __forceinline__ double *vector(int k) const { return window_ + windows_.elements + (size_t)k * windows_.slices * KSPTC_WINDOWED_ROWS; }
+  __device__ __forceinline__ bool    holds(int k) const { return k < vectors_; }
 
   /* By all threads, before a barrier of the block */
-  __device__ __forceinline__ void initialize() const
+  __device__ __forceinline__ void initialize(const KSPTCWindowTurn *slots) const
   {
-    if (threadIdx.x < KSPTC_WINDOWED_COPIES) InitializeBarrier(arrived_ + threadIdx.x);
-    for (int k = warp(); k < slices_; k += KSPTC_WINDOWED_WARPS) keep(k);
-    __syncwarp();
+    const KSPTCPatch patch = KSPTCPatchOf(&windows_, (int)blockIdx.x);
+    const int        turns = windows_.turns * windows_.slices, counts = windows_.slices;
+    const int4      *from  = reinterpret_cast<const int4 *>(slots + (size_t)turns * blockIdx.x);
+    const int       *count = reinterpret_cast<const int *>(slots + (size_t)turns * windows_.blocks) + (size_t)counts * blockIdx.x;
+
+    if (threadIdx.x == 0) InitializeBarrier(arrived_, KSPTC_LANES);
+    for (int n = (int)threadIdx.x; n < KSPTC_WINDOWED_SLICES; n += KSPTC_WINDOWED_THREADS) slice_[n] = KSPTCSliceOf(&windows_, &patch, n);
+    for (int n = (int)threadIdx.x; n < KSPTC_WINDOWED_COPIES; n += KSPTC_WINDOWED_THREADS) copy_[n] = n < KSPTCCopies(&windows_, &patch) ? KSPTCCopyOf(&windows_, &patch, n) : KSPTCWindowCopy{};
+    for (int n = (int)threadIdx.x; n < turns * (int)(sizeof(KSPTCWindowTurn) / sizeof(int4)); n += KSPTC_WINDOWED_THREADS) reinterpret_cast<int4 *>(turn_)[n] = __ldg(from + n);
+    for (int n = (int)threadIdx.x; n < counts; n += KSPTC_WINDOWED_THREADS) turns_[n] = __ldg(count + n);
+    __syncthreads();
   }
 
-  /* By warp 0: what windows have of other blocks' rows is sent for, behind a barrier that orders memory; once an iteration */
+  /* What windows have of other blocks' rows is sent for, behind a barrier that orders memory; once an iteration. The last warp does it, which may have a slice less than the others, and no sums to collect */
   __device__ __forceinline__ void request(const PetscScalar *x) const
   {
-    const int of_block = KSPTC_WINDOWED_ROWS * slices_, lane = threadIdx.x % KSPTC_LANES;
+    unsigned bytes = 0;
 
+    if (threadIdx.x < KSPTC_WINDOWED_THREADS - KSPTC_LANES) return;
     FenceCopies();
-    if (lane == 0) copy(0, 0, windows_.halo, x, arrived_);
-    if (lane == 1) copy(0, windows_.halo + of_block, 2 * windows_.halo + of_block, x, arrived_ + 1);
-    if (lane < 2 || KSPTC_WINDOWED_WARPS * ((lane - 2) / 2) >= slices_ || windows_.count == 1) return; /* nobody would wait for what no slice needs */
-    const int round = (lane - 2) / 2, step = KSPTC_WINDOWED_ROWS * KSPTC_WINDOWED_WARPS, beside = 2 * windows_.halo + 2;
+    FenceWindows();
+#pragma unroll
+    for (int n = 0; n < KSPTC_WINDOWED_COPIES; n += KSPTC_LANES) bytes += send(copy_[n + (int)threadIdx.x % KSPTC_LANES], x);
+    ArriveWith(arrived_, bytes);
+  }
 
-    copy(1 + lane % 2, round ? min(step * round, of_block) + beside : 0, min(step * (round + 1), of_block) + beside, x, arrived_ + lane);
+  /* By a warp: what others multiply by, of its rows, as the windows have it. In a loop of its own: behind the tests of each row it would be waited for there */
+  __device__ __forceinline__ void publish(PetscScalar *x) const
+  {
+#pragma unroll 1
+    for (int round = 0; round < KSPTC_WINDOWED_ROUNDS; round++) {
+      if (slice(round) < inner_) continue;
+      const KSPTCPatchSlice of = slice_[slice(round)];
+
+#pragma unroll
+      for (int g = 0; g < KSPTC_WINDOWED_GROUPS; g++) {
+        const KSPTCWindowRow at = row(of, round, g);
+
+        if (at.is) x[at.row] = window_[at.place];
+      }
+    }
   }
 
   /* By a warp, in the rounds' order: there is what slice `round` of it multiplies by. turn: how many iterations have had their windows */
   __device__ __forceinline__ void await(int round, unsigned turn) const
   {
-    if (round == 0) {
-      AwaitPhase(arrived_, turn & 1);
-      AwaitPhase(arrived_ + 1, turn & 1);
-    }
-    if (windows_.count == 1) return;
-    AwaitPhase(arrived_ + 2 + 2 * round, turn & 1);
-    AwaitPhase(arrived_ + 3 + 2 * round, turn & 1);
+    if (slice(round) >= inner_) AwaitPhase(arrived_, turn & 1);
   }
 
-  /* Calls at(round, number of this lane's first row of the slice) for the slices of this warp. Numbers of the groups' rows are KSPTC_LANES apart */
+  /* Calls at(round) for the slices of this warp */
   template <class At>
   __device__ __forceinline__ void forSlices(At at) const
   {
 #pragma unroll
     for (int round = 0; round < KSPTC_WINDOWED_ROUNDS; round++) {
-      const int k = warp() + KSPTC_WINDOWED_WARPS * round;
-
-      if (k < slices_) at(round, KSPTC_WINDOWED_ROWS * k + (int)(threadIdx.x % KSPTC_LANES));
+      if (slice(round) < windows_.slices) at(round);
     }
   }
 
-  /* Calls at(round, group, number, is there such a row?) for all rows that a thread may have. Without a branch: what a row needs from memory is requested with what others need */
+  /* Calls at(round, group, row) for all rows that a thread may have. Without a branch: what a row needs from memory is requested with what others need */
   template <class At>
   __device__ __forceinline__ void forRows(At at) const
   {
-    forRows<0, KSPTC_WINDOWED_ROUNDS>(at);
+    forBatches<0>([](int, int, const KSPTCWindowRow &) {}, at);
   }
 
   /* The same of load() for the rows of some slices, then of use() for them: what they load is under way together */
@@ -170,12 +157,17 @@ public:
     forBatches<0>(load, use);
   }
 
+  __device__ __forceinline__ KSPTCWindowRow row(int round, int g) const
+  {
+    return row(slice_[slice(round)], round, g);
+  }
+
   /* The sums of the rows of this warp's slice of that round, as AddRows() makes them */
   __device__ __forceinline__ void multiply(int round, RowSums<KSPTC_WINDOWED_GROUPS> &sums) const
   {
-    const int              k = warp() + KSPTC_WINDOWED_WARPS * round, turns = turns_[k], lane = threadIdx.x % KSPTC_LANES;
+    const int              k = slice(round), turns = turns_[k], lane = threadIdx.x % KSPTC_LANES;
     const KSPTCWindowTurn *turn    = turn_ + windows_.turns * k;
-    const double *const    windows = window_ + lane;
+    const double *const    windows = window_ + slice_[k].place + lane;
 
 #pragma unroll 1
     for (int n = 0; n < turns; n++, turn++) {
@@ -188,7 +180,7 @@ public:
 
         a[t] = s.a;
 #pragma unroll
-        for (int r = 0; r < KSPTC_WINDOWED_GROUPS; r++) x[t][r] = windows[s.at + KSPTC_LANES * r]; /* there is memory wherever a slot points to */
+        for (int r = 0; r < KSPTC_WINDOWED_GROUPS; r++) x[t][r] = windows[s.to + KSPTC_LANES * r]; /* there is memory wherever a slot points to */
       }
       __syncwarp(); /* so that the compiler asks for all of x before it looks at who has an entry: else each x is waited for */
 #pragma unroll
@@ -201,93 +193,60 @@ public:
     }
   }
 
-  /* The row of a number, and whether the block has it */
-  __device__ __forceinline__ int row(int number) const
-  {
-    return KSPTC_WINDOWED_ROWS * (int)first_ + number;
-  }
-  __device__ __forceinline__ bool isRow(int number) const
-  {
-    return number < rows_;
-  }
-
 private:
-  template <int Begin, int Count, class At>
-  __device__ __forceinline__ void forRows(At at) const
+  __device__ __forceinline__ KSPTCWindowRow row(const KSPTCPatchSlice &of, int round, int g) const
   {
-    const int first = KSPTC_WINDOWED_ROWS * warp() + (int)(threadIdx.x % KSPTC_LANES);
+    const int k = slice(round), at = KSPTC_LANES * g + (int)threadIdx.x % KSPTC_LANES;
 
+    return {KSPTC_WINDOWED_ROWS * k + at, of.place + at, of.row + at, at < of.rows};
+  }
+  template <int Begin, class At>
+  __device__ __forceinline__ void forBatch(const KSPTCPatchSlice (&of)[KSPTC_WINDOWED_BATCH], At at) const
+  {
 #pragma unroll
-    for (int k = 0; k < Count * KSPTC_WINDOWED_GROUPS; k++) {
-      const int round = Begin + k / KSPTC_WINDOWED_GROUPS, g = k % KSPTC_WINDOWED_GROUPS, number = first + KSPTC_WINDOWED_WARPS * KSPTC_WINDOWED_ROWS * round + KSPTC_LANES * g;
+    for (int k = 0; k < KSPTC_WINDOWED_BATCH * KSPTC_WINDOWED_GROUPS; k++) {
+      const int b = k / KSPTC_WINDOWED_GROUPS, g = k % KSPTC_WINDOWED_GROUPS;
 
-      at(round, g, number, number < rows_);
+      at(Begin + b, g, row(of[b], Begin + b, g));
     }
   }
+  /* Which rows they are is looked up before anything is stored, behind which the compiler would look again, row by row */
   template <int Begin, class Load, class Use>
   __device__ __forceinline__ void forBatches(Load load, Use use) const
   {
-    forRows<Begin, KSPTC_WINDOWED_BATCH>(load);
-    forRows<Begin, KSPTC_WINDOWED_BATCH>(use);
+    KSPTCPatchSlice of[KSPTC_WINDOWED_BATCH];
+
+#pragma unroll
+    for (int b = 0; b < KSPTC_WINDOWED_BATCH; b++) of[b] = slice_[slice(Begin + b)];
+    forBatch<Begin>(of, load);
+    forBatch<Begin>(of, use);
     if constexpr (Begin + KSPTC_WINDOWED_BATCH < KSPTC_WINDOWED_ROUNDS) forBatches<Begin + KSPTC_WINDOWED_BATCH>(load, use);
   }
 
-  __device__ __forceinline__ static int warp()
+  /* Of this warp in that round */
+  __device__ __forceinline__ static int slice(int round)
   {
-    return (int)threadIdx.x / KSPTC_LANES;
+    return (int)threadIdx.x / KSPTC_LANES + KSPTC_WINDOWED_WARPS * round;
   }
 
-  /* The column that a window begins with: even, for the sake of copies */
-  __device__ __forceinline__ int begin(int window) const
+  /* By a thread: sends for a copy, and says for how many bytes. An element at either end that does not begin or end a pair is brought by the thread itself */
+  __device__ __forceinline__ unsigned send(const KSPTCWindowCopy &copy, const PetscScalar *x) const
   {
-    const int distance = KSPTCDistanceOf(windows_, window);
+    const int      first = copy.from, end = copy.end, low = first + (first & 1), high = max(end - (end & 1), low);
+    double *const  place = window_ + (copy.place - first);
+    const unsigned bytes = (unsigned)(high - low) * (unsigned)sizeof(PetscScalar);
 
-    return row(0) + distance - windows_.halo - (distance & 1);
+    SendBulk(place + low, x + low, bytes, arrived_);
+    if (low > first && first < end) place[first] = x[first];
+    if (end > high) place[high] = x[high];
+    return bytes;
   }
 
-  /* By a warp: its slots, and those that it has not too, in which nobody has an entry */
-  __device__ __forceinline__ void keep(int k) const
-  {
-    const SliceView        s     = LoadSlice<KSPTC_WINDOWED_GROUPS>(A_, first_ + k, 1);
-    const int              turns = (s.slots + KSPTC_WINDOWED_TURN - 1) / KSPTC_WINDOWED_TURN, lane = threadIdx.x % KSPTC_LANES, own = KSPTC_WINDOWED_ROWS * k + windows_.halo;
-    KSPTCWindowTurn *const turn = turn_ + windows_.turns * k;
-
-    for (int n = 0; n < turns; n++) {
-      unsigned has = 0;
-
-      for (int t = 0; t < KSPTC_WINDOWED_TURN; t++) {
-        const int  of   = KSPTC_WINDOWED_TURN * n + t;
-        const bool is   = of < s.slots;
-        const int  base = is ? __ldg(&s.slot[of].base) : 0, window = KSPTCWindowOf(windows_, base);
-
-        if (lane == 0) turn[n].slot[t] = {is ? __ldg(reinterpret_cast<const PetscScalar *>(s.value) + of) : 0.0, is ? windows_.length * window + row(0) + KSPTC_WINDOWED_ROWS * k + base - begin(window) : own, 0};
-        for (int r = 0; r < KSPTC_WINDOWED_GROUPS; r++) {
-          const unsigned mask = !is ? 0 : s.form & AIJTC_FORM_FULL ? AIJTC_ALL_LANES : __ldg(s.mask + KSPTC_WINDOWED_GROUPS * of + r);
-
-          has |= (mask >> lane & 1) << (KSPTC_WINDOWED_GROUPS * t + r);
-        }
-      }
-      turn[n].has[lane] = (uint16_t)has;
-    }
-    if (lane == 0) turns_[k] = turns;
-  }
-
-  /* By a thread: places from .. to - 1 of a window, as far as there are such columns. from is even, so that only the last column may be without the other of its pair */
-  __device__ __forceinline__ void copy(int window, int from, int to, const PetscScalar *x, uint64_t *barrier) const
-  {
-    const int     zero = begin(window), first = max(zero + from, 0), end = max(min(zero + to, (int)m_), first);
-    double *const place = window_ + windows_.length * window + (first - zero);
-    const int     odd   = (end - first) & 1;
-
-    if (odd) place[end - first - 1] = x[end - 1];
-    CopyBulk(place, x + first, (unsigned)(end - first - odd) * (unsigned)sizeof(PetscScalar), barrier);
-  }
-
-  const LayoutView   &A_;
   const KSPTCWindows &windows_;
-  PetscInt            m_, first_;
-  int                 slices_, rows_;
+  int                 vectors_, inner_;
   double             *window_;
+  KSPTCPatchSlice    *slice_;
+  KSPTCWindowCopy    *copy_;
   KSPTCWindowTurn    *turn_;
   int                *turns_; /* of each slice */
   uint64_t           *arrived_;
@@ -295,71 +254,53 @@ private:
 
 /* ---- the host's side */
 
-static inline int KSPTCEven(int number)
+static inline size_t KSPTCBytesOfSlots(const KSPTCWindows *windows)
 {
-  return number + (number & 1);
+  return (size_t)windows->slices * (windows->turns * sizeof(KSPTCWindowTurn) + sizeof(int));
 }
 
-/* Windows with up to so many vectors of the rows beside them, for a kernel that has `shared` bytes. False: they are not for this layout */
-static inline bool KSPTCWindowsOf(const AIJTCLayout *A, const KSPTCChip *chip, int vectors, KSPTCWindows *windows)
+/* What a block has in shared memory: up to so many vectors of its rows beside the windows, of so many bytes. False: not even the windows */
+static inline bool KSPTCWindowsHold(const KSPTCWindows &windows, const KSPTCChip &chip, int vectors, KSPTCWindowShape *shape)
 {
-  const PetscInt all  = A->nslices[AIJTC_ROWS];
-  const PetscInt mean = (PetscInt)((A->nnz - 1) / PetscMax(A->m - A->nempty, 1)) + 1;
-
-  *windows = {};
-  if (!KSPTCStreams(A) || !KSPTCKeepsSlots(A) || A->params.rrows != KSPTC_WINDOWED_GROUPS || A->nconsecutive != all || chip->blocks == 0) return false;
-  windows->blocks = (int)PetscMin(all, (PetscInt)chip->blocks);
-  windows->slices = (int)(all - 1) / windows->blocks + 1;
-  if (windows->slices > KSPTC_WINDOWED_WARPS * KSPTC_WINDOWED_ROUNDS) return false;
-  windows->numbers    = KSPTC_WINDOWED_ROWS * windows->slices;
-  windows->turns      = ((int)mean + 1 + KSPTC_WINDOWED_TURN - 1) / KSPTC_WINDOWED_TURN;
-  const int  all_near = KSPTCEven((int)A->stride), near = KSPTCEven((int)A->line);
-  const bool one  = windows->numbers + 2 * (PetscCount)all_near <= 3 * (PetscCount)(windows->numbers + 2 * near);
-  windows->count  = one ? 1 : 3;
-  windows->apart  = one ? 0 : (int)A->stride;
-  windows->halo   = one ? all_near : near;
-  windows->length = windows->numbers + 2 * windows->halo + 2;
-  for (windows->vectors = vectors; windows->vectors >= 0; windows->vectors--) {
-    windows->shared = ((size_t)windows->count * windows->length + (size_t)windows->vectors * windows->numbers) * sizeof(PetscScalar) + (size_t)windows->slices * (windows->turns * sizeof(KSPTCWindowTurn) + sizeof(int));
-    if (windows->shared <= chip->shared) return true;
+  shape->windows = windows;
+  for (shape->vectors = vectors; shape->vectors >= 0; shape->vectors--) {
+    shape->shared = ((size_t)windows.elements + (size_t)shape->vectors * windows.slices * KSPTC_WINDOWED_ROWS) * sizeof(PetscScalar) + KSPTC_WINDOWED_SLICES * sizeof(KSPTCPatchSlice) + KSPTC_WINDOWED_COPIES * sizeof(KSPTCWindowCopy) +
+                    KSPTCBytesOfSlots(&windows);
+    if (shape->shared <= chip.shared) return true;
   }
   return false;
 }
 
-/* The same, and all slices of the layout are so. Waits for the device where this build of the layout has not been looked at before, for which `work` is */
-PETSC_INTERN PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, const KSPTCWindows *windows, KSPTCResidentWork *work, PetscBool *fit, cudaStream_t stream);
+/* work->windowed, ->windows, ->slots. blocks: of a kernel. Waits for the device where this build of the layout, or its values, have not been looked at before */
+PETSC_INTERN PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, int blocks, KSPTCResidentWork *work, cudaStream_t stream);
 
-static inline KSPTCGrid KSPTCGridOf(const KSPTCWindows &windows)
+/* By what the host knows of a layout */
+static inline bool KSPTCMayHaveWindows(const AIJTCLayout *A)
 {
-  return {(unsigned)windows.blocks, KSPTC_WINDOWED_THREADS, windows.shared};
+  return KSPTCStreams(A) && KSPTCKeepsSlots(A);
 }
 
-/* has: windows are for this layout, by what the host knows of it, and for this device. vectors: that the kernel has use for in shared memory */
-static inline PetscErrorCode KSPTCWindowsOfKernel(const void *kernel, const AIJTCLayout *layout, int vectors, KSPTCWindows *windows, PetscBool *has)
+static inline KSPTCGrid KSPTCGridOf(const KSPTCWindowShape &shape)
 {
-  KSPTCChip chip;
-
-  PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
-  *has = (PetscBool)(PetscTCCopiesInBulk(kernel) && KSPTCWindowsOf(layout, &chip, vectors, windows));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return {(unsigned)shape.windows.blocks, KSPTC_WINDOWED_THREADS, shape.shared};
 }
 
-/* can: the device runs the kernel, or there are no windows. Where they are not for this layout they may be for the next one that the same work serves */
+/* can: the device runs the kernel, or there are no windows. Where they are not for this layout they may be for the next one that the same work serves. vectors: that the kernel has use for in shared memory */
 static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJTCLayout *layout, int vectors, PetscBool *can)
 {
-  KSPTCWindows windows = {};
-  PetscBool    has;
+  KSPTCWindowShape shape = {};
+  KSPTCWindows     windows;
+  KSPTCChip        chip;
 
   PetscFunctionBegin;
   *can = PETSC_TRUE;
   if (!PetscTCCopiesInBulk(kernel)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCWindowsOfKernel(kernel, layout, vectors, &windows, &has));
-  if (!has) {
-    windows        = {};
-    windows.blocks = 1;
+  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  if (!KSPTCMayHaveWindows(layout) || !KSPTCWindowsOf(layout, chip.blocks, &windows) || !KSPTCWindowsHold(windows, chip, vectors, &shape)) {
+    shape                = {};
+    shape.windows.blocks = 1;
   }
-  const KSPTCGrid grid = KSPTCGridOf(windows);
+  const KSPTCGrid grid = KSPTCGridOf(shape);
   PetscCall(KSPTCPrepareKernel(kernel, &grid, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -370,18 +311,20 @@ static inline PetscErrorCode KSPTCWindowedRun(const void *kernel, const AIJTCLay
                                               PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
   KSPTCWindowedProblem<Scalars, Vectors> problem = {};
+  KSPTCChip                              chip;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCWindowsOfKernel(kernel, layout, vectors, &problem.windows, taken));
-  if (((size_t)multiplied[0] | (size_t)multiplied[1]) % 16) *taken = PETSC_FALSE;
-  if (*taken) PetscCall(KSPTCLookAtWindows(layout, &problem.windows, work, taken, stream));
+  *taken = (PetscBool)(KSPTCMayHaveWindows(layout) && PetscTCCopiesInBulk(kernel) && ((size_t)multiplied[0] | (size_t)multiplied[1]) % 16 == 0);
+  if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  PetscCall(KSPTCLookAtWindows(layout, chip.blocks, work, stream));
+  *taken = (PetscBool)(work->windowed && KSPTCWindowsHold(work->windows, chip, vectors, &problem.shape));
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall((KSPTCFillCall<Scalars, Vectors>(chunk, v, steps, work, &problem)));
-  problem.A            = AIJTCLayoutView(*layout);
+  problem.slots        = (const KSPTCWindowTurn *)work->slots;
   problem.m            = layout->m;
-  problem.slices       = layout->nslices[AIJTC_ROWS];
   problem.tensor       = steps->tensor == PETSC_TRUE;
-  const KSPTCGrid grid = KSPTCGridOf(problem.windows);
+  const KSPTCGrid grid = KSPTCGridOf(problem.shape);
   PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

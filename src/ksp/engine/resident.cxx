@@ -131,14 +131,25 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of how many nonzeros a form is not worth it, where there may be windows instead */
+static PetscCount KSPTCFormLimit(const KSPTCResident *state)
+{
+  if (!state->may_window || state->wanted == KSPTC_VARIANT_PIPELINED) return PETSC_COUNT_MAX; /* pipelined recurrences need a form */
+  return state->windows_from[state->wanted == KSPTC_VARIANT_CLASSIC ? 0 : 1];
+}
+
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
    slots first and then x, so that a byte of it costs some eight of a form. Measured: docs/performance.md */
-static PetscBool KSPTCFormPays(const KSPTCResident *state, PetscCount streamed, const AIJTCLayout *layout)
+static PetscBool KSPTCFormPays(const KSPTCResident *state, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
   constexpr PetscCount in_cache = 48000000, of_layout = 8;
+  KSPTCWindows         windows;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
-  if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout) && streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
+  if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout)) {
+    if (streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
+    if (chip->bulk && state->nnz >= KSPTCFormLimit(state) && KSPTCKeepsSlots(layout) && KSPTCWindowsOf(layout, chip->blocks, &windows)) return PETSC_FALSE;
+  }
   return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
 }
 
@@ -159,7 +170,8 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits = PETSC_FALSE;
-  state->pays = KSPTCFormPays(state, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCMayThin(state) ? state->thin : state->vectors, KSPTCKeepsSlots(layout), &chip), layout); /* a guess: where slots of the layout are constants, values are few */
+  state->pays = KSPTCFormPays(state, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCMayThin(state) ? state->thin : state->vectors, KSPTCKeepsSlots(layout), &chip), layout,
+                              &chip); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
 
@@ -168,7 +180,7 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
     form.vectors = state->thin;
     PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
   }
-  if (!state->fits || KSPTCFormPays(state, state->form.streamed, layout)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->fits || KSPTCFormPays(state, state->form.streamed, layout, &chip)) PetscFunctionReturn(PETSC_SUCCESS);
   state->pays = state->fits = PETSC_FALSE;
   PetscCall(KSPTCReleaseForm(state));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -180,7 +192,7 @@ static PetscBool KSPTCSamePattern(KSPTC tc, Mat A)
   const KSPTCResident *state = &tc->resident;
 
   return (PetscBool)(state->address == A && state->id == ((PetscObject)A)->id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream &&
-                     state->made_thin == KSPTCMayThin(state));
+                     state->made_thin == KSPTCMayThin(state) && state->made_until == KSPTCFormLimit(state));
 }
 
 /* The form of the matrix as it is now; useless: values are not needed. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
@@ -206,6 +218,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity, Petsc
     state->made_by     = state->choice;
     state->made_beside = state->may_stream;
     state->made_thin   = KSPTCMayThin(state);
+    state->made_until  = KSPTCFormLimit(state);
     state->only_thin   = only_thin;
     PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
     PetscCall(KSPTCTryForm(tc, A));
@@ -335,6 +348,8 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
   state->layout  = layout;
   state->variant = state->wanted == KSPTC_VARIANT_SINGLE || state->wanted == KSPTC_VARIANT_AUTO ? KSPTC_VARIANT_SINGLE : KSPTC_VARIANT_CLASSIC;
   PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, state->variant));
+  if (state->streamed_state != ((PetscObject)A)->state) state->work.build = 0; /* what has been made of the layout's values is made anew */
+  state->streamed_state = ((PetscObject)A)->state;
   if (!state->can) *why = "the vectors do not fit on the chip, or the device does not run the cooperative kernel";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -372,13 +387,14 @@ PetscErrorCode KSPTCMayBeginEarly(KSP ksp, KSPTC tc, PetscBool *may)
 static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
 
 /* Other recurrences have no projection. Pipelined ones make the residual anew from the right-hand side, which need not live where the solution does */
-static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, const KSPTCDiagonal *D)
+static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, PetscBool identity, const KSPTCDiagonal *D)
 {
   KSPTCResident *state = &tc->resident;
 
   PetscFunctionBegin;
   if (D->projection) state->wanted = KSPTC_VARIANT_CLASSIC;
   state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT);
+  state->may_window   = (PetscBool)((identity || state->may_thin) && !D->projection);
   state->may_pipeline = PETSC_TRUE;
   if (state->wanted >= KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -400,7 +416,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCMayWant(ksp, tc, D));
+  PetscCall(KSPTCMayWant(ksp, tc, identity, D));
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (identity) PetscCall(VecDestroy(&D->d));

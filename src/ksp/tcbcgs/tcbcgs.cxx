@@ -521,18 +521,19 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&bcgs));
-  bcgs->name              = KSPTCBCGS;
-  bcgs->page              = "KSPTCBCGS";
-  bcgs->prepare           = KSPTCPrepare_TCBCGS;
-  bcgs->solve             = KSPSolve_TCBCGS;
-  bcgs->release           = KSPTCRelease_TCBCGS;
-  bcgs->diagonal.projects = PETSC_TRUE;
-  bcgs->resident.kernel   = TCBCGSResidentKernels;
-  bcgs->resident.vectors  = TCBCGSVectorsOfBlock(false, false, false);
-  bcgs->resident.thin     = TCBCGSThinVectorsOfBlock();
-  bcgs->resident.fastest  = KSPTC_VARIANT_SINGLE;
-  bcgs->columns.solve     = KSPTCMatSolve<KSP_TCBCGS>;
-  bcgs->columns.least     = 18.0;
+  bcgs->name                     = KSPTCBCGS;
+  bcgs->page                     = "KSPTCBCGS";
+  bcgs->prepare                  = KSPTCPrepare_TCBCGS;
+  bcgs->solve                    = KSPSolve_TCBCGS;
+  bcgs->release                  = KSPTCRelease_TCBCGS;
+  bcgs->diagonal.projects        = PETSC_TRUE;
+  bcgs->resident.kernel          = TCBCGSResidentKernels;
+  bcgs->resident.vectors         = TCBCGSVectorsOfBlock(false, false, false);
+  bcgs->resident.thin            = TCBCGSThinVectorsOfBlock();
+  bcgs->resident.fastest         = KSPTC_VARIANT_SINGLE;
+  bcgs->resident.windows_from[0] = bcgs->resident.windows_from[1] = 4000000;
+  bcgs->columns.solve                                             = KSPTCMatSolve<KSP_TCBCGS>;
+  bcgs->columns.least                                             = 18.0;
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

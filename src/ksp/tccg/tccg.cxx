@@ -807,21 +807,23 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&cg));
-  cg->name                 = KSPTCCG;
-  cg->page                 = "KSPTCCG";
-  cg->prepare              = KSPTCPrepare_TCCG;
-  cg->solve                = KSPSolve_TCCG;
-  cg->choose               = KSPTCChoose_TCCG;
-  cg->options              = KSPTCOptions_TCCG;
-  cg->directions           = PETSC_DECIDE;
-  cg->resident.may_stream  = PETSC_TRUE;
-  cg->resident.may_project = PETSC_TRUE;
-  cg->columns.solve        = KSPTCMatSolve<KSP_TCCG>;
-  cg->diagonal.projects    = PETSC_TRUE;
-  cg->release              = KSPTCRelease_TCCG;
-  cg->resident.kernel      = TCCGResidentKernels;
-  cg->resident.vectors     = TCCGVectorsOfBlock(false);
-  cg->resident.fastest     = KSPTC_VARIANT_PIPELINED;
+  cg->name                     = KSPTCCG;
+  cg->page                     = "KSPTCCG";
+  cg->prepare                  = KSPTCPrepare_TCCG;
+  cg->solve                    = KSPSolve_TCCG;
+  cg->choose                   = KSPTCChoose_TCCG;
+  cg->options                  = KSPTCOptions_TCCG;
+  cg->directions               = PETSC_DECIDE;
+  cg->resident.may_stream      = PETSC_TRUE;
+  cg->resident.windows_from[0] = 3200000;
+  cg->resident.windows_from[1] = 2400000;
+  cg->resident.may_project     = PETSC_TRUE;
+  cg->columns.solve            = KSPTCMatSolve<KSP_TCCG>;
+  cg->diagonal.projects        = PETSC_TRUE;
+  cg->release                  = KSPTCRelease_TCCG;
+  cg->resident.kernel          = TCCGResidentKernels;
+  cg->resident.vectors         = TCCGVectorsOfBlock(false);
+  cg->resident.fastest         = KSPTC_VARIANT_PIPELINED;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));

@@ -77,6 +77,7 @@ PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCC
 
     PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernels[k]));
     chip->shared = PetscMin(chip->shared, (size_t)most - attributes.sharedSizeBytes);
+    chip->bulk   = (PetscBool)(attributes.ptxVersion >= 90);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -123,7 +124,7 @@ PetscErrorCode KSPTCWorkVectorsCreate(PetscCount numbers, KSPTCResidentWork *wor
 
 PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
 {
-  void             *arrays[] = {work->published, work->sums, work->tag, work->records, work->vectors};
+  void             *arrays[] = {work->published, work->sums, work->tag, work->records, work->vectors, work->slots};
   PetscTCLateBlock *late     = work->late;
 
   PetscFunctionBegin;

@@ -1,42 +1,197 @@
 /*
-   Whether a layout is one for windows. Method, layout, memory traffic, references: ksptcwindowed.cuh. Read are the heads of slices and the offsets of their slots, 12 bytes a slot: 7-point 101^3, 0.7 MB
+   Slots of the slices that windows have, and whether a layout is one for windows. Layout, memory traffic, references: ksptcwindowed.cuh.
+
+   Method   A warp a slice, a lane four of its rows. Each row goes through its entries as its slice of the layout has them. Of the distances that rows come to next, the least is the next slot's, with the value that the
+            first such row has: rows with both are done with that entry. So rows keep the order of their entries, and where rows have the same distances and values, as on a grid, a slice has as many slots as a row has entries.
+   Memory   Read are the heads of the layout's slices that a slice has rows of, most often two, and their slots, 24 bytes each: 7-point 101^3, 3 MB; written 128 bytes for four slots of a slice, 2 MB
 */
 #include <petsctc/private/devicescratch.h>
 #include <petsctc/private/ksptcwindowed.cuh>
 
 namespace
 {
-constexpr int THREADS = 256;
+constexpr int THREADS = 128;
+constexpr int GROUPS  = KSPTC_WINDOWED_GROUPS;
+
+/* The entries of a row, one after the other, of a slice without deltas. groups: of the layout's slices */
+class Entries {
+public:
+  __device__ Entries(const LayoutView &A, int groups, PetscInt row, bool is) : slots_(0), t_(0), groups_(groups), group_((int)(row / KSPTC_LANES % groups)), lane_((int)(row % KSPTC_LANES))
+  {
+    if (!is) return;
+    slice_ = LoadSlice<1>(A, row / (groups * KSPTC_LANES), 1); /* but for deltas, which there are not, it is the same for any number of groups */
+    plain_ = !(slice_.form >> AIJTC_FORM_DELTA & 3) && !(slice_.form & AIJTC_FORM_RID);
+    if (plain_) slots_ = slice_.slots;
+    find();
+  }
+
+  __device__ bool isPlain() const { return plain_; }
+  /* Of the one that is next, INT_MAX: of none */
+  __device__ int         distance() const { return distance_; }
+  __device__ PetscScalar value() const { return value_; }
+
+  __device__ void advance()
+  {
+    t_++;
+    find();
+  }
+
+private:
+  __device__ void find()
+  {
+    distance_ = INT_MAX;
+    while (t_ < slots_ && !(mask(group_) >> lane_ & 1)) t_++;
+    if (t_ >= slots_) return;
+    distance_ = __ldg(&slice_.slot[t_].base);
+    value_    = valueAt(slice_.form & AIJTC_FORM_CONST ? t_ : place(__ldg(&slice_.slot[t_].where)));
+  }
+
+  /* Of the next slot */
+  __device__ unsigned mask(int group) const { return slice_.form & AIJTC_FORM_FULL ? AIJTC_ALL_LANES : __ldg(slice_.mask + groups_ * t_ + group); }
+
+  /* Of the next entry's value among those of its slice, which is not one of constants alone */
+  __device__ int place(uint32_t where) const
+  {
+    int at = (int)(where & ~AIJTC_SLOT_CONST);
+
+    if (where & AIJTC_SLOT_CONST) return at;
+    if (slice_.form & AIJTC_FORM_SPREAD) return at + KSPTC_LANES * group_ + lane_;
+    for (int r = 0; r < group_; r++) at += __popc(mask(r));
+    return at + __popc(mask(group_) & ((1u << lane_) - 1));
+  }
+
+  __device__ PetscScalar valueAt(int at) const
+  {
+    switch (slice_.form >> AIJTC_FORM_VALUE & 3) {
+    case AIJTC_VALUE_FLOAT:
+      return FloatValues::get(slice_, FloatValues::load(slice_, at));
+    case AIJTC_VALUE_DICT:
+      return DictValues::get(slice_, DictValues::load(slice_, at));
+    default:
+      return DoubleValues::get(slice_, DoubleValues::load(slice_, at));
+    }
+  }
+
+  SliceView   slice_;
+  int         slots_, t_, groups_, group_, lane_;
+  bool        plain_    = true;
+  int         distance_ = INT_MAX;
+  PetscScalar value_    = 0.0;
+};
+
+/* The next slot of a warp's rows and who has it, as bits of the groups. False: none has an entry left */
+__device__ bool NextSlot(Entries (&row)[GROUPS], int *distance, PetscScalar *value, unsigned *has)
+{
+  int least = INT_MAX;
+
+  for (int r = 0; r < GROUPS; r++) least = min(least, row[r].distance());
+  least = __reduce_min_sync(AIJTC_ALL_LANES, least);
+  if (least == INT_MAX) return false;
+  bool found = false;
+
+  *has = 0;
+  for (int r = 0; r < GROUPS; r++) {
+    const unsigned with = __ballot_sync(AIJTC_ALL_LANES, row[r].distance() == least);
+
+    if (!found && with) *value = __shfl_sync(AIJTC_ALL_LANES, row[r].value(), __ffs((int)with) - 1);
+    found = found || with;
+  }
+  for (int r = 0; r < GROUPS; r++) {
+    if (row[r].distance() != least || __double_as_longlong(row[r].value()) != __double_as_longlong(*value)) continue;
+    *has |= 1u << r;
+    row[r].advance();
+  }
+  *distance = least;
+  return true;
+}
 
 /* A warp a slice */
-__global__ void __launch_bounds__(THREADS) LookKernel(const __grid_constant__ LayoutView A, const __grid_constant__ KSPTCWindows windows, PetscInt slices, int *others)
+__global__ void __launch_bounds__(THREADS) SlotsKernel(const __grid_constant__ LayoutView A, int groups, const __grid_constant__ KSPTCWindows windows, KSPTCWindowTurn *slots, int *counts, int *others)
 {
-  const PetscInt slice = (PetscInt)((blockIdx.x * THREADS + threadIdx.x) / KSPTC_LANES);
+  const int warp = (int)((blockIdx.x * THREADS + threadIdx.x) / KSPTC_LANES), block = warp / windows.slices, k = warp % windows.slices, lane = (int)threadIdx.x % KSPTC_LANES;
 
-  if (slice < slices && !KSPTCInWindows(A, windows, slice) && threadIdx.x % KSPTC_LANES == 0) *others = 1;
+  if (block >= windows.blocks) return;
+  const KSPTCPatch      patch       = KSPTCPatchOf(&windows, block);
+  const KSPTCPatchSlice of          = KSPTCSliceOf(&windows, &patch, k);
+  const auto            entries     = [&](int at) { return Entries(A, groups, of.row + at, at < of.rows); };
+  Entries               row[GROUPS] = {entries(lane), entries(KSPTC_LANES + lane), entries(2 * KSPTC_LANES + lane), entries(3 * KSPTC_LANES + lane)};
+  KSPTCWindowTurn      *turn        = slots + ((size_t)block * windows.slices + k) * windows.turns;
+  bool                  fits        = true;
+  int                   n = 0, distance = 0;
+  unsigned              all = 0, has = 0;
+  PetscScalar           value = 0.0;
+
+  for (int r = 0; r < GROUPS; r++) fits = fits && row[r].isPlain();
+  for (; NextSlot(row, &distance, &value, &has); n++) {
+    const int t    = n % KSPTC_WINDOWED_TURN;
+    bool      near = false;
+    const int to   = KSPTCPlacesTo(&windows, patch.pitch, distance, &near);
+
+    fits = fits && near && n / KSPTC_WINDOWED_TURN < windows.turns;
+    if (!__all_sync(AIJTC_ALL_LANES, fits)) break;
+    if (lane == 0) turn[n / KSPTC_WINDOWED_TURN].slot[t] = {value, to, 0};
+    all                                     = (t ? all : 0) | has << (GROUPS * t);
+    turn[n / KSPTC_WINDOWED_TURN].has[lane] = (uint16_t)all;
+  }
+  for (int t = n; lane == 0 && fits && t % KSPTC_WINDOWED_TURN; t++) turn[t / KSPTC_WINDOWED_TURN].slot[t % KSPTC_WINDOWED_TURN] = {0.0, 0, 0}; /* nobody has an entry there */
+  if (lane == 0) counts[(size_t)block * windows.slices + k] = (n + KSPTC_WINDOWED_TURN - 1) / KSPTC_WINDOWED_TURN;
+  if (!__all_sync(AIJTC_ALL_LANES, fits) && lane == 0) *others = 1;
 }
-} // namespace
 
-PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, const KSPTCWindows *windows, KSPTCResidentWork *work, PetscBool *fit, cudaStream_t stream)
+/* Room in the work for so many bytes */
+PetscErrorCode Reserve(size_t bytes, KSPTCResidentWork *work, PetscBool *room)
 {
-  const PetscInt slices = layout->nslices[AIJTC_ROWS];
-  Scratch<int>   others;
-  PetscBool      room  = PETSC_TRUE;
-  int            found = 1;
+  PetscFunctionBegin;
+  *room = PETSC_TRUE;
+  if (work->slot_bytes >= bytes) PetscFunctionReturn(PETSC_SUCCESS);
+  if (work->slots) PetscCallCUDA(cudaFree(work->slots));
+  work->slots            = NULL;
+  work->slot_bytes       = 0;
+  const cudaError_t cerr = cudaMalloc(&work->slots, bytes);
+
+  *room = (PetscBool)(cerr != cudaErrorMemoryAllocation);
+  if (!*room) {
+    work->slots = NULL;
+    (void)cudaGetLastError(); /* what is multiplied is gathered: it must not appear again after the next launch */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallCUDA(cerr);
+  work->slot_bytes = bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* fit: all slots are in the windows */
+PetscErrorCode MakeSlots(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *fit, cudaStream_t stream)
+{
+  const KSPTCWindows    &windows = work->windows;
+  const PetscCount       slices  = (PetscCount)windows.blocks * windows.slices;
+  KSPTCWindowTurn *const slots   = (KSPTCWindowTurn *)work->slots;
+  Scratch<int>           others;
+  PetscBool              room  = PETSC_TRUE;
+  int                    found = 1;
 
   PetscFunctionBegin;
-  *fit = work->windowed;
-  if (layout->build && work->build == layout->build) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(others.allocate(1, stream, &room));
   if (room) {
     PetscCallCUDA(cudaMemsetAsync(others, 0, sizeof(int), stream));
-    LookKernel<<<(unsigned)((slices * (PetscCount)KSPTC_LANES - 1) / THREADS + 1), THREADS, 0, stream>>>(AIJTCLayoutView(*layout), *windows, slices, others);
+    PetscCallCUDA(cudaMemsetAsync(slots, 0, windows.blocks * KSPTCBytesOfSlots(&windows), stream)); /* blocks copy all, slots that slices do not have too */
+    SlotsKernel<<<(unsigned)((slices * KSPTC_LANES - 1) / THREADS + 1), THREADS, 0, stream>>>(AIJTCLayoutView(*layout), (int)layout->params.rrows, windows, slots, (int *)(slots + slices * windows.turns), others);
     PetscCallCUDA(cudaGetLastError());
     PetscCallCUDA(cudaMemcpyAsync(&found, others, sizeof(int), cudaMemcpyDeviceToHost, stream));
     PetscCallCUDA(cudaStreamSynchronize(stream));
   }
-  work->build    = layout->build;
-  work->windowed = (PetscBool)!found;
-  *fit           = work->windowed;
+  *fit = (PetscBool)!found;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
+
+PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, int blocks, KSPTCResidentWork *work, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  if (layout->build && work->build == layout->build) PetscFunctionReturn(PETSC_SUCCESS);
+  work->windowed = KSPTCWindowsOf(layout, blocks, &work->windows);
+  if (work->windowed) PetscCall(Reserve(work->windows.blocks * KSPTCBytesOfSlots(&work->windows), work, &work->windowed));
+  if (work->windowed) PetscCall(MakeSlots(layout, work, &work->windowed, stream));
+  work->build = layout->build;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -18,6 +18,7 @@ PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip)
   PetscFunctionBegin;
   chip->blocks = KSPTC_BLOCKS;
   chip->shared = SIZE_MAX;
+  chip->bulk   = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

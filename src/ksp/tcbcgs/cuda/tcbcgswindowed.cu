@@ -33,14 +33,15 @@ constexpr int VECTORS = 2; /* in shared memory beside the windows, if there is r
 using Windowed = KSPTCWindowedProblem<TCBCGSScalars, TCBCGSVectors>;
 
 struct Share : KSPTCWindowedShare {
-  double *u;             /* of the rows: p, then s; of numbers of slices that are no rows 0 */
-  bool    rpchip, xchip; /* are these in shared memory? */
-  double *rp, *x;        /* of the rows */
+  double       *u;             /* by place: p, then s */
+  bool          rpchip, xchip; /* are these in shared memory, by number? Else they are by row */
+  const double *rp_;
+  double       *x_;
 
-  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) :
-    KSPTCWindowedShare(P, memory, arrived), u(own()), rpchip(holds(0)), xchip(holds(1)), rp(rpchip ? vector(0) : const_cast<double *>(P.v.rp) + row(0)), x(xchip ? vector(1) : P.v.x + row(0))
-  {
-  }
+  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(windows()), rpchip(holds(0)), xchip(holds(1)), rp_(rpchip ? vector(0) : P.v.rp), x_(xchip ? vector(1) : P.v.x) { }
+
+  __device__ __forceinline__ double  rp(const KSPTCWindowRow &row) const { return rp_[rpchip ? row.number : row.row]; }
+  __device__ __forceinline__ double &x(const KSPTCWindowRow &row) const { return x_[xchip ? row.number : row.row]; }
 };
 
 /* Of this thread's rows, in registers. Of numbers that are no rows all such vectors are 0 */
@@ -52,30 +53,23 @@ struct Held {
 
 __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &held)
 {
-  own.forSlices([&](int, int at) {
-#pragma unroll
-    for (int g = 0; g < GROUPS; g++) own.u[at + KSPTC_LANES * g] = 0.0;
-  });
-  own.forRows([&](int round, int g, int number, bool is) {
-    const int row = own.row(number);
-
-    held.v[round][g] = is ? P.v.v[row] : 0.0;
-    held.r[round][g] = is ? P.v.r[row] : 0.0;
-    if (is && own.rpchip) own.rp[number] = P.v.rp[row];
-    if (is && own.xchip) own.x[number] = P.v.x[row];
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    held.v[round][g] = row.is ? P.v.v[row.row] : 0.0;
+    held.r[round][g] = row.is ? P.v.r[row.row] : 0.0;
+    if (row.is && own.rpchip) own.vector(0)[row.number] = P.v.rp[row.row];
+    if (row.is && own.xchip) own.x(row) = P.v.x[row.row];
   });
 }
 
 /* Where t is 0, r is s */
 __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const Held &held, double stop)
 {
-  own.forRows([&](int round, int g, int number, bool is) {
-    const int row = own.row(number);
-
-    if (!is) return;
-    P.v.v[row] = held.v[round][g];
-    P.v.r[row] = stop == PETSCTC_STOP_D2_ZERO ? own.u[number] : held.r[round][g];
-    if (own.xchip) P.v.x[row] = own.x[number];
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    if (!row.is) return;
+    P.v.v[row.row] = held.v[round][g];
+    P.v.r[row.row] = stop == PETSCTC_STOP_D2_ZERO ? own.u[row.place] : held.r[round][g];
+    if (stop == PETSCTC_STOP_D2_ZERO) P.v.s[row.row] = own.u[row.place];
+    if (own.xchip) P.v.x[row.row] = own.x(row);
   });
 }
 
@@ -84,25 +78,29 @@ __device__ __forceinline__ void Direct(const Windowed &P, const Share &own, cons
 {
   Rows p;
 
-  own.forRows([&](int round, int g, int number, bool is) { p[round][g] = is ? P.v.p[own.row(number)] : 0.0; },
-              [&](int round, int g, int number, bool is) {
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { p[round][g] = row.is ? P.v.p[row.row] : 0.0; },
+              [&](int round, int g, const KSPTCWindowRow &row) {
                 const double now = KSPTCCombine(held.r[round][g], KSPTCCombine(p[round][g], held.v[round][g], -omega), beta);
 
-                if (!is) return;
-                own.u[number]          = now;
-                P.v.p[own.row(number)] = now;
+                if (!row.is) return;
+                own.u[row.place] = now;
+                P.v.p[row.row]   = now;
               });
 }
 
 /* to[] <- A u of a slice, with the preconditioner */
 template <bool scaled>
-__device__ __forceinline__ void Multiply(const Windowed &P, const Share &own, int round, int at, unsigned turn, double (&to)[GROUPS])
+__device__ __forceinline__ void Multiply(const Windowed &P, const Share &own, int round, unsigned turn, double (&to)[GROUPS])
 {
   double          scale[GROUPS];
   RowSums<GROUPS> rows;
 
 #pragma unroll
-  for (int g = 0; g < GROUPS; g++) scale[g] = scaled && own.isRow(at + KSPTC_LANES * g) ? __ldg(P.v.diagonal + own.row(at + KSPTC_LANES * g)) : 1.0;
+  for (int g = 0; g < GROUPS; g++) {
+    const KSPTCWindowRow row = own.row(round, g);
+
+    scale[g] = scaled && row.is ? __ldg(P.v.diagonal + row.row) : 1.0;
+  }
   own.await(round, turn);
   own.multiply(round, rows);
 #pragma unroll
@@ -115,12 +113,16 @@ __device__ __forceinline__ double First(const Windowed &P, const Share &own, Hel
 {
   double d1 = 0.0;
 
-  own.forSlices([&](int round, int at) {
+  own.forSlices([&](int round) {
     double rp[GROUPS];
 
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) rp[g] = own.isRow(at + KSPTC_LANES * g) ? own.rp[at + KSPTC_LANES * g] : 0.0;
-    Multiply<scaled>(P, own, round, at, turn, held.v[round]);
+    for (int g = 0; g < GROUPS; g++) {
+      const KSPTCWindowRow row = own.row(round, g);
+
+      rp[g] = row.is ? own.rp(row) : 0.0;
+    }
+    Multiply<scaled>(P, own, round, turn, held.v[round]);
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) d1 = fma(held.v[round][g], rp[g], d1);
   });
@@ -130,23 +132,26 @@ __device__ __forceinline__ double First(const Windowed &P, const Share &own, Hel
 /* s */
 __device__ __forceinline__ void Half(const Windowed &P, const Share &own, const Held &held, double alpha)
 {
-  own.forRows([&](int round, int g, int number, bool is) {
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
     const double s = KSPTCCombine(held.r[round][g], held.v[round][g], -alpha);
 
-    if (!is) return;
-    own.u[number]          = s;
-    P.v.s[own.row(number)] = s;
+    if (row.is) own.u[row.place] = s;
   });
+  own.publish(P.v.s);
 }
 
 /* t: adds t.s, t.t to sum[] */
 template <bool scaled>
 __device__ __forceinline__ void Second(const Windowed &P, const Share &own, Held &held, unsigned turn, double sum[])
 {
-  own.forSlices([&](int round, int at) {
-    Multiply<scaled>(P, own, round, at, turn, held.r[round]);
+  own.forSlices([&](int round) {
+    Multiply<scaled>(P, own, round, turn, held.r[round]);
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++) TCBCGSAddStabilize<false, false>(0.0, held.r[round][g], own.u[at + KSPTC_LANES * g], 0.0, sum);
+    for (int g = 0; g < GROUPS; g++) {
+      const KSPTCWindowRow row = own.row(round, g);
+
+      TCBCGSAddStabilize<false, false>(0.0, held.r[round][g], row.is ? own.u[row.place] : 0.0, 0.0, sum);
+    }
   });
 }
 
@@ -155,11 +160,11 @@ __device__ __forceinline__ void Update(const Share &own, Held &held, double omeg
 {
   Rows rp;
 
-  own.forRows([&](int round, int g, int number, bool is) { rp[round][g] = is ? own.rp[number] : 0.0; },
-              [&](int round, int g, int number, bool is) {
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { rp[round][g] = row.is ? own.rp(row) : 0.0; },
+              [&](int round, int g, const KSPTCWindowRow &row) {
                 double &r = held.r[round][g];
 
-                r      = fma(-omega, r, is ? own.u[number] : 0.0);
+                r      = fma(-omega, r, row.is ? own.u[row.place] : 0.0);
                 sum[0] = fma(r, r, sum[0]);
                 sum[1] = fma(r, rp[round][g], sum[1]);
               });
@@ -171,12 +176,12 @@ __device__ __forceinline__ void Follow(const Windowed &P, const Share &own, doub
   Rows p, x;
 
   own.forRows(
-    [&](int round, int g, int number, bool is) {
-      p[round][g] = is ? P.v.p[own.row(number)] : 0.0;
-      x[round][g] = is ? own.x[number] : 0.0;
+    [&](int round, int g, const KSPTCWindowRow &row) {
+      p[round][g] = row.is ? P.v.p[row.row] : 0.0;
+      x[round][g] = row.is ? own.x(row) : 0.0;
     },
-    [&](int round, int g, int number, bool is) {
-      if (is) own.x[number] = fma(alpha, p[round][g], fma(omega, own.u[number], x[round][g]));
+    [&](int round, int g, const KSPTCWindowRow &row) {
+      if (row.is) own.x(row) = fma(alpha, p[round][g], fma(omega, own.u[row.place], x[round][g]));
     });
 }
 
@@ -189,11 +194,11 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     KSPTCStreamedSums<2, KSPTC_WINDOWED_THREADS> two;
   };
   extern __shared__ __align__(16) double memory[];
-  __shared__ uint64_t                    arrived[KSPTC_WINDOWED_COPIES];
+  __shared__ uint64_t                    arrived;
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               s;
-  const Share                            own(P, memory, arrived);
+  const Share                            own(P, memory, &arrived);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
@@ -206,7 +211,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
 
   __syncthreads();     /* nobody writes them before all have looked */
   if (stopped) return; /* all blocks: nobody writes the scalars then */
-  own.initialize();
+  own.initialize(P.slots);
   Load(P, own, held);
   if (threadIdx.x == 0) {
     TCBCGSBeginIteration(s);
@@ -220,7 +225,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     Direct(P, own, held, told.one, told.other);
     alive = barrier.order((int)it + 1);
     if (!alive) break;
-    if (threadIdx.x < KSPTC_LANES) own.request(P.v.p);
+    own.request(P.v.p);
     sum[0] = First<scaled>(P, own, held, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
@@ -231,7 +236,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     Half(P, own, held, told.one);
     alive = barrier.order((int)it + 1);
     if (!alive) break;
-    if (threadIdx.x < KSPTC_LANES) own.request(P.v.s);
+    own.request(P.v.s);
     sum[0] = 0.0;
     Second<scaled>(P, own, held, turn++, sum);
     alive = KSPTCStreamedSum<2, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.two, it + 1, [&](const double total[]) {

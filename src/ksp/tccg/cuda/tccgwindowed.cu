@@ -33,8 +33,8 @@ __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &
   const bool first = P.chunk.first == 0;
 
   LoadShared(P, own, [&](int row) { return first ? 0.0 : P.v.p[row]; });
-  own.forRows([&](int round, int g, int number, bool is) {
-    held.r[round][g] = is ? P.v.r[own.row(number)] : 0.0;
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    held.r[round][g] = row.is ? P.v.r[row.row] : 0.0;
     held.w[round][g] = 0.0;
   });
 }
@@ -43,9 +43,11 @@ template <bool scaled>
 __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const Held &held)
 {
   StoreShared(P, own);
-  own.forRows([&](int round, int g, int number, bool is) {
-    if (is) P.v.r[own.row(number)] = held.r[round][g];
-    if (is && scaled) P.v.z[own.row(number)] = held.r[round][g] * ScaleOf<scaled>(P, own, number, is);
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    if (!row.is) return;
+    P.v.r[row.row] = held.r[round][g];
+    P.v.p[row.row] = own.u[row.place];
+    if (scaled) P.v.z[row.row] = held.r[round][g] * ScaleOf<scaled>(P, row);
   });
 }
 
@@ -55,14 +57,14 @@ __device__ __forceinline__ void Direct(const Windowed &P, const Share &own, cons
 {
   Rows scale;
 
-  own.forRows([&](int round, int g, int number, bool is) { scale[round][g] = ScaleOf<scaled>(P, own, number, is); },
-              [&](int round, int g, int number, bool is) {
-                if (!is) return;
-                const double p = KSPTCCombine(held.r[round][g] * scale[round][g], own.u[number], b);
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { scale[round][g] = ScaleOf<scaled>(P, row); },
+              [&](int round, int g, const KSPTCWindowRow &row) {
+                if (!row.is) return;
+                const double p = KSPTCCombine(held.r[round][g] * scale[round][g], own.u[row.place], b);
 
-                own.u[number]          = p;
-                P.v.p[own.row(number)] = p;
+                own.u[row.place] = p;
               });
+  own.publish(P.v.p);
 }
 
 /* w: returns this thread's share of p.w */
@@ -70,15 +72,17 @@ __device__ __forceinline__ double Multiply(const Share &own, Held &held, unsigne
 {
   double pw = 0.0;
 
-  own.forSlices([&](int round, int at) {
+  own.forSlices([&](int round) {
     RowSums<GROUPS> rows;
 
     own.await(round, turn);
     own.multiply(round, rows);
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) {
+      const KSPTCWindowRow row = own.row(round, g);
+
       held.w[round][g] = rows.sum[g];
-      pw               = fma(own.u[at + KSPTC_LANES * g], rows.sum[g], pw);
+      pw               = fma(row.is ? own.u[row.place] : 0.0, rows.sum[g], pw);
     }
   });
   return pw;
@@ -90,8 +94,8 @@ __device__ __forceinline__ void Update(const Windowed &P, const Share &own, Held
 {
   Rows scale;
 
-  own.forRows([&](int round, int g, int number, bool is) { scale[round][g] = ScaleOf<scaled>(P, own, number, is); },
-              [&](int round, int g, int, bool) {
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { scale[round][g] = ScaleOf<scaled>(P, row); },
+              [&](int round, int g, const KSPTCWindowRow &) {
                 double &r = held.r[round][g];
 
                 r = fma(-a, held.w[round][g], r);
@@ -103,11 +107,11 @@ template <bool scaled>
 __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(const __grid_constant__ Windowed P)
 {
   extern __shared__ __align__(16) double memory[];
-  __shared__ uint64_t                    arrived[KSPTC_WINDOWED_COPIES];
+  __shared__ uint64_t                    arrived;
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
-  const Share                            own(P, memory, arrived);
+  const Share                            own(P, memory, &arrived);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
@@ -120,7 +124,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
 
   __syncthreads();     /* nobody writes them before all have looked */
   if (stopped) return; /* all blocks: nobody writes the scalars then */
-  own.initialize();
+  own.initialize(P.slots);
   Load(P, own, held);
   if (threadIdx.x == 0) {
     BeginIteration(s, it == 0);
@@ -135,7 +139,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     Direct<scaled>(P, own, held, told.one);
     alive = barrier.order((int)it + 1);
     if (!alive) break;
-    if (threadIdx.x < KSPTC_LANES) own.request(P.v.p);
+    own.request(P.v.p);
     sum[0] = Multiply(own, held, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
@@ -154,7 +158,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
       if (s.stop == 0.0 && it < P.chunk.last) BeginIteration(s, false);
       told.tell(s.stop, s.b);
     };
-    const auto follow = [&]() { Follow(own, a, [&](int, int, int number) { return own.u[number]; }); };
+    const auto follow = [&]() { Follow(own, a, [&](int, int, const KSPTCWindowRow &row) { return own.u[row.place]; }); };
     alive             = SumAndFollow<scaled, false>(P, barrier, sum, shared, it, derive, follow);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();

@@ -20,11 +20,11 @@ using Windowed = KSPTCWindowedProblem<TCCGScalars, TCCGVectors>;
 const void *WindowedSingleKernel(bool scaled);
 
 struct Share : KSPTCWindowedShare {
-  double *u;    /* what is multiplied, of the rows; of numbers of slices that are no rows 0 */
+  double *u;    /* what is multiplied, by place */
   bool    chip; /* is x of the rows in shared memory? */
-  double *x;
+  double *held, *device;
 
-  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(own()), chip(holds(0)), x(chip ? vector(0) : P.v.x + row(0)) { }
+  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(windows()), chip(holds(0)), held(vector(0)), device(P.v.x) { }
 };
 
 /* Of this thread's rows, in registers. Of numbers that are no rows all such vectors are 0 */
@@ -34,28 +34,24 @@ typedef double Rows[ROUNDS][GROUPS];
 template <class Of>
 __device__ __forceinline__ void LoadShared(const Windowed &P, const Share &own, Of of)
 {
-  own.forSlices([&](int, int at) {
-#pragma unroll
-    for (int g = 0; g < GROUPS; g++) own.u[at + KSPTC_LANES * g] = 0.0;
-  });
-  own.forRows([&](int, int, int number, bool is) {
-    if (is) own.u[number] = of(own.row(number));
-    if (is && own.chip) own.x[number] = P.v.x[own.row(number)];
+  own.forRows([&](int, int, const KSPTCWindowRow &row) {
+    if (row.is) own.u[row.place] = of(row.row);
+    if (row.is && own.chip) own.held[row.number] = P.v.x[row.row];
   });
 }
 
 __device__ __forceinline__ void StoreShared(const Windowed &P, const Share &own)
 {
   if (!own.chip) return;
-  own.forRows([&](int, int, int number, bool is) {
-    if (is) P.v.x[own.row(number)] = own.x[number];
+  own.forRows([&](int, int, const KSPTCWindowRow &row) {
+    if (row.is) P.v.x[row.row] = own.held[row.number];
   });
 }
 
 template <bool scaled>
-__device__ __forceinline__ double ScaleOf(const Windowed &P, const Share &own, int number, bool is)
+__device__ __forceinline__ double ScaleOf(const Windowed &P, const KSPTCWindowRow &row)
 {
-  return scaled && is ? __ldg(P.v.diagonal + own.row(number)) : 1.0;
+  return scaled && row.is ? __ldg(P.v.diagonal + row.row) : 1.0;
 }
 
 /* The sums of an iteration's second reduction */
@@ -85,16 +81,20 @@ __device__ __forceinline__ void AddTested(const Windowed &P, double r, double z,
   else sum[0] = fma(r, r, sum[0]);
 }
 
-/* x <- x + a p, p(round, group, number) of this thread's rows */
+/* x <- x + a p, p(round, group, row) of this thread's rows */
 template <class Direction>
 __device__ __forceinline__ void Follow(const Share &own, double a, Direction p)
 {
-  Rows x;
+  Rows       x;
+  const auto follow = [&](auto of) {
+    own.forRows([&](int round, int g, const KSPTCWindowRow &row) { x[round][g] = row.is ? *of(row) : 0.0; },
+                [&](int round, int g, const KSPTCWindowRow &row) {
+                  if (row.is) *of(row) = fma(a, p(round, g, row), x[round][g]);
+                });
+  };
 
-  own.forRows([&](int round, int g, int number, bool is) { x[round][g] = is ? own.x[number] : 0.0; },
-              [&](int round, int g, int number, bool is) {
-                if (is) own.x[number] = fma(a, p(round, g, number), x[round][g]);
-              });
+  if (own.chip) follow([&](const KSPTCWindowRow &row) { return own.held + row.number; });
+  else follow([&](const KSPTCWindowRow &row) { return own.device + row.row; });
 }
 
 /* The second sums of an iteration; orders: memory too. Meanwhile x follows: before, in those warps whose time it takes to collect sums */

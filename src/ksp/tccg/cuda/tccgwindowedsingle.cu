@@ -32,18 +32,21 @@ __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &
   const bool first = P.chunk.first == 0;
 
   LoadShared(P, own, [&](int row) { return P.v.z[row]; });
-  own.forRows([&](int round, int g, int number, bool is) {
-    held.w[round][g] = !first && is ? P.v.w[own.row(number)] : 0.0;
-    held.p[round][g] = !first && is ? P.v.p[own.row(number)] : 0.0;
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    held.w[round][g] = !first && row.is ? P.v.w[row.row] : 0.0;
+    held.p[round][g] = !first && row.is ? P.v.p[row.row] : 0.0;
   });
 }
 
+template <bool scaled>
 __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const Held &held)
 {
   StoreShared(P, own);
-  own.forRows([&](int round, int g, int number, bool is) {
-    if (is) P.v.w[own.row(number)] = held.w[round][g];
-    if (is) P.v.p[own.row(number)] = held.p[round][g];
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    if (!row.is) return;
+    P.v.w[row.row]                    = held.w[round][g];
+    P.v.p[row.row]                    = held.p[round][g];
+    (scaled ? P.v.z : P.v.r)[row.row] = own.u[row.place];
   });
 }
 
@@ -52,17 +55,18 @@ __device__ __forceinline__ double Multiply(const Share &own, Held &held, double 
 {
   double pw = 0.0;
 
-  own.forSlices([&](int round, int at) {
+  own.forSlices([&](int round) {
     RowSums<GROUPS> rows;
 
     own.await(round, turn);
     own.multiply(round, rows);
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) {
-      double &w = held.w[round][g], &p = held.p[round][g];
+      const KSPTCWindowRow row = own.row(round, g);
+      double              &w = held.w[round][g], &p = held.p[round][g];
 
       w  = KSPTCCombine(rows.sum[g], w, b);
-      p  = KSPTCCombine(own.u[at + KSPTC_LANES * g], p, b);
+      p  = KSPTCCombine(row.is ? own.u[row.place] : 0.0, p, b);
       pw = fma(p, w, pw);
     }
   });
@@ -76,31 +80,29 @@ __device__ __forceinline__ void Update(const Windowed &P, const Share &own, cons
   Rows r, scale;
 
   own.forRows(
-    [&](int round, int g, int number, bool is) {
-      r[round][g]     = !is ? 0.0 : scaled ? P.v.r[own.row(number)] : own.u[number];
-      scale[round][g] = ScaleOf<scaled>(P, own, number, is);
+    [&](int round, int g, const KSPTCWindowRow &row) {
+      r[round][g]     = !row.is ? 0.0 : scaled ? P.v.r[row.row] : own.u[row.place];
+      scale[round][g] = ScaleOf<scaled>(P, row);
     },
-    [&](int round, int g, int number, bool is) {
+    [&](int round, int g, const KSPTCWindowRow &row) {
       const double now = fma(-a, held.w[round][g], r[round][g]), z = now * scale[round][g];
 
-      if (is) {
-        own.u[number]          = z;
-        P.v.r[own.row(number)] = now;
-        if (scaled) P.v.z[own.row(number)] = z;
-      }
+      if (row.is) own.u[row.place] = z;
+      if (row.is && scaled) P.v.r[row.row] = now;
       AddTested<scaled>(P, now, z, sum);
     });
+  own.publish(P.v.z);
 }
 
 template <bool scaled>
 __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const __grid_constant__ Windowed P)
 {
   extern __shared__ __align__(16) double memory[];
-  __shared__ uint64_t                    arrived[KSPTC_WINDOWED_COPIES];
+  __shared__ uint64_t                    arrived;
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
-  const Share                            own(P, memory, arrived);
+  const Share                            own(P, memory, &arrived);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
@@ -113,7 +115,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
 
   __syncthreads();     /* nobody writes them before all have looked */
   if (stopped) return; /* all blocks: nobody writes the scalars then */
-  own.initialize();
+  own.initialize(P.slots);
   Load(P, own, held);
   if (threadIdx.x == 0) {
     BeginIteration(s, it == 0);
@@ -125,7 +127,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double sum[TESTED<scaled>] = {};
 
-    if (threadIdx.x < KSPTC_LANES) own.request(P.v.z);
+    own.request(P.v.z);
     sum[0] = Multiply(own, held, told.one, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
@@ -144,12 +146,12 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
       if (s.stop == 0.0 && it < P.chunk.last) BeginIteration(s, false);
       told.tell(s.stop, s.b);
     };
-    const auto follow = [&]() { Follow(own, a, [&](int round, int g, int) { return held.p[round][g]; }); };
+    const auto follow = [&]() { Follow(own, a, [&](int round, int g, const KSPTCWindowRow &) { return held.p[round][g]; }); };
     alive             = SumAndFollow<scaled, true>(P, barrier, sum, shared, it, derive, follow);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
-  if (began) Store(P, own, held);
+  if (began) Store<scaled>(P, own, held);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
   if (threadIdx.x == 0) *P.scalars = s;
