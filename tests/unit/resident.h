@@ -206,7 +206,7 @@ inline Csr LongLines(PetscInt m, PetscInt line)
   return A;
 }
 
-/* Grids for windows: of one plane, of planes, whose layouts have slices of two and four row groups, with slices whose columns are all a block's own, with diagonals, without room for x; and then those that are none, for values and for two columns */
+/* Grids for windows: of one plane, of planes, whose layouts have slices of two and four row groups, with slices whose columns are all a block's own, with diagonals, without room for x; with a few values, or all, that are no constants of slots; and then one that is none, for two columns */
 struct WindowedSystem {
   System system;
   bool   windowed;
@@ -218,6 +218,7 @@ inline std::vector<WindowedSystem> WindowedSystems()
     return {
       {{"one plane", LongLines(20003, 200)},                          true },
       {{"planes", Constants(32)},                                     true },
+      {{"values of all entries", Dominant(SevenPoint(32), true)},     true },
       {{"two columns that are far away", WithFarPair(Constants(32))}, false}
     };
   return {
@@ -226,7 +227,9 @@ inline std::vector<WindowedSystem> WindowedSystems()
     {{"planes, inner slices", Constants(80)},                        true },
     {{"diagonals", WithConstants(TwentySevenPoint(43), 27.0)},       true },
     {{"long lines, x in device memory", Box(700, 14, 100)},          true },
-    {{"other values in a few rows", ConstantsBut(47, 20000, 20003)}, false},
+    {{"other values in a few rows", ConstantsBut(47, 20000, 20003)}, true },
+    {{"values of all entries", Dominant(SevenPoint(80), true)},      true },
+    {{"the last slice has one row", Constants(65)},                  true },
     {{"two columns that are far away", WithFarPair(Constants(80))},  false}
   };
 }

@@ -63,7 +63,8 @@ typedef struct {
   KSPTCWindows      windows;   /* .. these .. */
   void             *slots;     /* .. whose blocks' slots these are, so many bytes */
   size_t            slot_bytes;
-  PetscBool         in_part;   /* CUDA: of a form of which blocks have no room for all slices */
+  PetscScalar      *values;  /* .. behind them, those of all entries, where slots are no constants */
+  PetscBool         in_part; /* CUDA: of a form of which blocks have no room for all slices */
 } KSPTCResidentWork;
 
 /* On a device each method has its own create. Destroy takes what a failed create has left. can: as there (tccgresident.h) */

@@ -8,7 +8,7 @@
             Warp w has slices w, w + 8, .. of its block, at most eight, in all phases: vectors that nobody else reads are in registers.
             Slots of a patch's slices are made of those of the layout's before the first call, and anew whenever that may have other values; whether all columns are in the windows is found then. Sums have the
             bits of all other products of the layout.
-   Layout   aijtclayout.h; ksptcwindowed.h. Slots: KSPTCWindowTurn[block][slice][turn], and behind them int[block][slice], how many turns. Shared memory of a block: the windows; vectors of its rows; which rows its slices have, and
+   Layout   aijtclayout.h; ksptcwindowed.h. Slots: KSPTCWindowTurn[block][slice][turn], and behind them int[block][slice], how many slots. Shared memory of a block: the windows; vectors of its rows; which rows its slices have, and
             what is copied; its slots, a value and a distance each, and for each lane a bit a slot and row.
    Memory   an iteration: 8 bytes written for each row that another block multiplies by, and what the windows have of those read from L2: 7-point 101^3 3.3 and 4.2 MB, 1.5 us at 5.3 TB/s. A product: 8 bytes a nonzero in
             shared memory, 58 MB, 1.8 us at 128 bytes a cycle and multiprocessor
@@ -43,10 +43,12 @@ struct KSPTCWindowTurn {
   uint16_t        has[KSPTC_LANES];
 };
 static_assert(KSPTC_WINDOWED_TURN * KSPTC_WINDOWED_GROUPS <= 16, "a bit for each row of a lane in each slot");
+static_assert(sizeof(KSPTCWindowTurn) == KSPTC_WINDOWED_BYTES, "what hosts reckon with");
 
 template <class Scalars, class Vectors>
 struct KSPTCWindowedProblem : KSPTCCall<Scalars, Vectors> {
   const KSPTCWindowTurn *slots;
+  const PetscScalar     *values; /* if each entry has its own */
   PetscInt               m;
   KSPTCWindowShape       shape;
   bool                   tensor; /* sums fold on the Tensor Core */
@@ -57,6 +59,12 @@ struct KSPTCWindowRow {
   int  number, place, row;
   bool is;
 };
+
+/* Numbers, in device memory, of the values that a block's entries have, if each has its own: [slice][slot][row] */
+PETSCTC_HOST_DEVICE size_t KSPTCValuesOfBlock(const KSPTCWindows *windows)
+{
+  return (size_t)windows->slices * windows->turns * KSPTC_WINDOWED_TURN * KSPTC_WINDOWED_ROWS;
+}
 
 /* A block's patch. arrived: an mbarrier */
 class KSPTCWindowedShare {
@@ -70,7 +78,8 @@ public:
     slice_((KSPTCPatchSlice *)(memory + windows_.elements + (size_t)vectors_ * windows_.slices * KSPTC_WINDOWED_ROWS)),
     copy_((KSPTCWindowCopy *)(slice_ + KSPTC_WINDOWED_SLICES)),
     turn_((KSPTCWindowTurn *)(copy_ + KSPTC_WINDOWED_COPIES)),
-    turns_((int *)(turn_ + windows_.turns * windows_.slices)),
+    slots_((int *)(turn_ + windows_.turns * windows_.slices)),
+    values_(P.values ? P.values + (size_t)blockIdx.x * KSPTCValuesOfBlock(&windows_) : nullptr),
     arrived_(arrived)
   {
   }
@@ -93,7 +102,7 @@ public:
     for (int n = (int)threadIdx.x; n < KSPTC_WINDOWED_SLICES; n += KSPTC_WINDOWED_THREADS) slice_[n] = KSPTCSliceOf(&windows_, &patch, n);
     for (int n = (int)threadIdx.x; n < KSPTC_WINDOWED_COPIES; n += KSPTC_WINDOWED_THREADS) copy_[n] = n < KSPTCCopies(&windows_, &patch) ? KSPTCCopyOf(&windows_, &patch, n) : KSPTCWindowCopy{};
     for (int n = (int)threadIdx.x; n < turns * (int)(sizeof(KSPTCWindowTurn) / sizeof(int4)); n += KSPTC_WINDOWED_THREADS) reinterpret_cast<int4 *>(turn_)[n] = __ldg(from + n);
-    for (int n = (int)threadIdx.x; n < counts; n += KSPTC_WINDOWED_THREADS) turns_[n] = __ldg(count + n);
+    for (int n = (int)threadIdx.x; n < counts; n += KSPTC_WINDOWED_THREADS) slots_[n] = __ldg(count + n);
     __syncthreads();
   }
 
@@ -162,23 +171,32 @@ public:
     return row(slice_[slice(round)], round, g);
   }
 
-  /* The sums of the rows of this warp's slice of that round, as AddRows() makes them */
+  /* The sums of the rows of this warp's slice of that round, as AddRows() makes them. valued: every entry has a value of its own, in device memory */
+  template <bool valued>
   __device__ __forceinline__ void multiply(int round, RowSums<KSPTC_WINDOWED_GROUPS> &sums) const
   {
-    const int              k = slice(round), turns = turns_[k], lane = threadIdx.x % KSPTC_LANES;
+    const int              k = slice(round), slots = slots_[k], lane = threadIdx.x % KSPTC_LANES;
     const KSPTCWindowTurn *turn    = turn_ + windows_.turns * k;
     const double *const    windows = window_ + slice_[k].place + lane;
+    const double          *value   = values_ + KSPTC_WINDOWED_TURN * KSPTC_WINDOWED_ROWS * windows_.turns * k + lane;
 
 #pragma unroll 1
-    for (int n = 0; n < turns; n++, turn++) {
+    for (int left = slots; left > 0; left -= KSPTC_WINDOWED_TURN, turn++, value += KSPTC_WINDOWED_TURN * KSPTC_WINDOWED_ROWS) {
       const unsigned has = turn->has[lane];
-      double         a[KSPTC_WINDOWED_TURN], x[KSPTC_WINDOWED_TURN][KSPTC_WINDOWED_GROUPS];
+      double         a[KSPTC_WINDOWED_TURN][valued ? KSPTC_WINDOWED_GROUPS : 1], x[KSPTC_WINDOWED_TURN][KSPTC_WINDOWED_GROUPS];
 
+      if constexpr (valued) {
+#pragma unroll
+        for (int t = 0; t < KSPTC_WINDOWED_TURN; t++) {
+#pragma unroll
+          for (int r = 0; r < KSPTC_WINDOWED_GROUPS; r++) a[t][r] = t < left ? __ldcg(value + KSPTC_WINDOWED_ROWS * t + KSPTC_LANES * r) : 0.0;
+        }
+      }
 #pragma unroll
       for (int t = 0; t < KSPTC_WINDOWED_TURN; t++) {
         const KSPTCWindowSlot s = turn->slot[t];
 
-        a[t] = s.a;
+        if constexpr (!valued) a[t][0] = s.a;
 #pragma unroll
         for (int r = 0; r < KSPTC_WINDOWED_GROUPS; r++) x[t][r] = windows[s.to + KSPTC_LANES * r]; /* there is memory wherever a slot points to */
       }
@@ -187,7 +205,7 @@ public:
       for (int t = 0; t < KSPTC_WINDOWED_TURN; t++) {
 #pragma unroll
         for (int r = 0; r < KSPTC_WINDOWED_GROUPS; r++) {
-          if (has >> (KSPTC_WINDOWED_GROUPS * t + r) & 1) sums.sum[r] = fma(a[t], x[t][r], sums.sum[r]);
+          if (has >> (KSPTC_WINDOWED_GROUPS * t + r) & 1) sums.sum[r] = fma(a[t][valued ? r : 0], x[t][r], sums.sum[r]);
         }
       }
     }
@@ -248,36 +266,31 @@ private:
   KSPTCPatchSlice    *slice_;
   KSPTCWindowCopy    *copy_;
   KSPTCWindowTurn    *turn_;
-  int                *turns_; /* of each slice */
+  int                *slots_; /* of each slice */
+  const PetscScalar  *values_;
   uint64_t           *arrived_;
 };
 
 /* ---- the host's side */
-
-static inline size_t KSPTCBytesOfSlots(const KSPTCWindows *windows)
-{
-  return (size_t)windows->slices * (windows->turns * sizeof(KSPTCWindowTurn) + sizeof(int));
-}
 
 /* What a block has in shared memory: up to so many vectors of its rows beside the windows, of so many bytes. False: not even the windows */
 static inline bool KSPTCWindowsHold(const KSPTCWindows &windows, const KSPTCChip &chip, int vectors, KSPTCWindowShape *shape)
 {
   shape->windows = windows;
   for (shape->vectors = vectors; shape->vectors >= 0; shape->vectors--) {
-    shape->shared = ((size_t)windows.elements + (size_t)shape->vectors * windows.slices * KSPTC_WINDOWED_ROWS) * sizeof(PetscScalar) + KSPTC_WINDOWED_SLICES * sizeof(KSPTCPatchSlice) + KSPTC_WINDOWED_COPIES * sizeof(KSPTCWindowCopy) +
-                    KSPTCBytesOfSlots(&windows);
+    shape->shared = KSPTCBytesOfWindows(&windows, shape->vectors);
     if (shape->shared <= chip.shared) return true;
   }
   return false;
 }
 
-/* work->windowed, ->windows, ->slots. blocks: of a kernel. Waits for the device where this build of the layout, or its values, have not been looked at before */
+/* work->windowed, ->windows, ->slots, ->values. blocks: of a kernel. Waits for the device where this build of the layout, or its values, have not been looked at before */
 PETSC_INTERN PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, int blocks, KSPTCResidentWork *work, cudaStream_t stream);
 
 /* By what the host knows of a layout */
 static inline bool KSPTCMayHaveWindows(const AIJTCLayout *A)
 {
-  return KSPTCStreams(A) && KSPTCKeepsSlots(A);
+  return KSPTCStreams(A) && A->params.bs == 1;
 }
 
 static inline KSPTCGrid KSPTCGridOf(const KSPTCWindowShape &shape)
@@ -305,26 +318,27 @@ static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJT
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* taken: there are windows, and the kernel is launched, unless the device refuses it. multiplied: two vectors, which copies take from addresses that are multiples of 16 */
+/* kernels: for slots that are constants, and for values of entries. taken: there are windows, and one is launched, unless the device refuses it. multiplied: two vectors, which copies take from addresses that are multiples of 16 */
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCWindowedRun(const void *kernel, const AIJTCLayout *layout, int vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const PetscScalar *const multiplied[2], const Steps *steps, KSPTCResidentWork *work,
-                                              PetscBool *taken, PetscBool *refused, cudaStream_t stream)
+static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], const AIJTCLayout *layout, int vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const PetscScalar *const multiplied[2], const Steps *steps,
+                                              KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
   KSPTCWindowedProblem<Scalars, Vectors> problem = {};
   KSPTCChip                              chip;
 
   PetscFunctionBegin;
-  *taken = (PetscBool)(KSPTCMayHaveWindows(layout) && PetscTCCopiesInBulk(kernel) && ((size_t)multiplied[0] | (size_t)multiplied[1]) % 16 == 0);
+  *taken = (PetscBool)(KSPTCMayHaveWindows(layout) && PetscTCCopiesInBulk(kernels[0]) && ((size_t)multiplied[0] | (size_t)multiplied[1]) % 16 == 0);
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  PetscCall(KSPTCChipOfKernels(kernels, 2, &chip));
   PetscCall(KSPTCLookAtWindows(layout, chip.blocks, work, stream));
   *taken = (PetscBool)(work->windowed && KSPTCWindowsHold(work->windows, chip, vectors, &problem.shape));
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall((KSPTCFillCall<Scalars, Vectors>(chunk, v, steps, work, &problem)));
   problem.slots        = (const KSPTCWindowTurn *)work->slots;
+  problem.values       = work->values;
   problem.m            = layout->m;
   problem.tensor       = steps->tensor == PETSC_TRUE;
   const KSPTCGrid grid = KSPTCGridOf(problem.shape);
-  PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));
+  PetscCall(KSPTCResidentLaunch(kernels[work->values ? 1 : 0], &grid, &problem, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

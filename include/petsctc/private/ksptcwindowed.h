@@ -20,8 +20,9 @@ enum {
   KSPTC_WINDOWED_GROUPS = 4, /* row groups of a slice */
   KSPTC_WINDOWED_ROWS   = KSPTC_WINDOWED_LANES * KSPTC_WINDOWED_GROUPS,
   KSPTC_WINDOWED_SLICES = KSPTC_WINDOWED_WARPS * KSPTC_WINDOWED_ROUNDS,
-  KSPTC_WINDOWED_TURN   = 4, /* slots under way */
-  KSPTC_WINDOWED_COPIES = 64 /* of a block at most */
+  KSPTC_WINDOWED_TURN   = 4,  /* slots under way */
+  KSPTC_WINDOWED_COPIES = 64, /* of a block at most */
+  KSPTC_WINDOWED_BYTES  = 128 /* of shared memory, that so many slots of a slice take */
 };
 
 /* How planes are dealt, and what a block has */
@@ -194,4 +195,18 @@ static inline PetscBool KSPTCWindowsOf(const AIJTCLayout *A, int blocks, KSPTCWi
     for (int slabs = 1; slabs <= PetscMin(blocks, (A->m - 1) / plane + 1); slabs++) consider(plane, halo, 1, slabs);
   }
   return (PetscBool)(windows->blocks > 0);
+}
+
+/* Bytes of shared memory for the slots of a block's slices, and how many these have */
+static inline size_t KSPTCBytesOfSlots(const KSPTCWindows *windows)
+{
+  return (size_t)windows->slices * (windows->turns * (size_t)KSPTC_WINDOWED_BYTES + sizeof(int32_t));
+}
+
+/* What a block has in shared memory beside so many vectors of its rows */
+static inline size_t KSPTCBytesOfWindows(const KSPTCWindows *windows, int vectors)
+{
+  const size_t tables = KSPTC_WINDOWED_SLICES * sizeof(KSPTCPatchSlice) + KSPTC_WINDOWED_COPIES * sizeof(KSPTCWindowCopy);
+
+  return ((size_t)windows->elements + (size_t)vectors * windows->slices * KSPTC_WINDOWED_ROWS) * sizeof(PetscScalar) + tables + KSPTCBytesOfSlots(windows);
 }

@@ -131,11 +131,22 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of how many nonzeros a form is not worth it, where there may be windows instead */
+/* Of how many nonzeros a form is not worth it, where there may be windows with constant slots instead */
 static PetscCount KSPTCFormLimit(const KSPTCResident *state)
 {
   if (!state->may_window || state->wanted == KSPTC_VARIANT_PIPELINED) return PETSC_COUNT_MAX; /* pipelined recurrences need a form */
   return state->windows_from[state->wanted == KSPTC_VARIANT_CLASSIC ? 0 : 1];
+}
+
+/* Are there windows that are faster, by what the host knows of the layout? Values of entries are read from device memory in every product, those of a form not all */
+static PetscBool KSPTCWindowsPay(const KSPTCResident *state, const AIJTCLayout *layout, const KSPTCChip *chip)
+{
+  constexpr PetscCount for_values = 500000;
+  const PetscCount     limit      = KSPTCFormLimit(state);
+  KSPTCWindows         windows;
+
+  if (!chip->bulk || !layout->common || state->nnz < limit || (!KSPTCKeepsSlots(layout) && state->nnz - limit < for_values)) return PETSC_FALSE;
+  return (PetscBool)(KSPTCWindowsOf(layout, chip->blocks, &windows) && KSPTCBytesOfWindows(&windows, 0) <= chip->shared);
 }
 
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
@@ -143,12 +154,11 @@ static PetscCount KSPTCFormLimit(const KSPTCResident *state)
 static PetscBool KSPTCFormPays(const KSPTCResident *state, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
   constexpr PetscCount in_cache = 48000000, of_layout = 8;
-  KSPTCWindows         windows;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
   if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout)) {
     if (streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
-    if (chip->bulk && state->nnz >= KSPTCFormLimit(state) && KSPTCKeepsSlots(layout) && KSPTCWindowsOf(layout, chip->blocks, &windows)) return PETSC_FALSE;
+    if (KSPTCWindowsPay(state, layout, chip)) return PETSC_FALSE;
   }
   return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
 }

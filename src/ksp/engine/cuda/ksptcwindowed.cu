@@ -79,34 +79,49 @@ private:
   PetscScalar value_    = 0.0;
 };
 
-/* The next slot of a warp's rows and who has it, as bits of the groups. False: none has an entry left */
-__device__ bool NextSlot(Entries (&row)[GROUPS], int *distance, PetscScalar *value, unsigned *has)
+/* The next slot of a warp's rows: how far its columns are. False: none has an entry left */
+__device__ bool NextDistance(const Entries (&row)[GROUPS], int *distance)
 {
   int least = INT_MAX;
 
   for (int r = 0; r < GROUPS; r++) least = min(least, row[r].distance());
-  least = __reduce_min_sync(AIJTC_ALL_LANES, least);
-  if (least == INT_MAX) return false;
-  bool found = false;
-
-  *has = 0;
-  for (int r = 0; r < GROUPS; r++) {
-    const unsigned with = __ballot_sync(AIJTC_ALL_LANES, row[r].distance() == least);
-
-    if (!found && with) *value = __shfl_sync(AIJTC_ALL_LANES, row[r].value(), __ffs((int)with) - 1);
-    found = found || with;
-  }
-  for (int r = 0; r < GROUPS; r++) {
-    if (row[r].distance() != least || __double_as_longlong(row[r].value()) != __double_as_longlong(*value)) continue;
-    *has |= 1u << r;
-    row[r].advance();
-  }
-  *distance = least;
-  return true;
+  *distance = __reduce_min_sync(AIJTC_ALL_LANES, least);
+  return *distance < INT_MAX;
 }
 
-/* A warp a slice */
-__global__ void __launch_bounds__(THREADS) SlotsKernel(const __grid_constant__ LayoutView A, int groups, const __grid_constant__ KSPTCWindows windows, KSPTCWindowTurn *slots, int *counts, int *others)
+/* Of the rows that come to this distance next the first one's value */
+__device__ PetscScalar FirstValue(const Entries (&row)[GROUPS], int distance)
+{
+  PetscScalar value = 0.0;
+  bool        found = false;
+
+  for (int r = 0; r < GROUPS; r++) {
+    const unsigned with = __ballot_sync(AIJTC_ALL_LANES, row[r].distance() == distance);
+
+    if (!found && with) value = __shfl_sync(AIJTC_ALL_LANES, row[r].value(), __ffs((int)with) - 1);
+    found = found || with;
+  }
+  return value;
+}
+
+/* A slot's entries are taken: bits of the groups. of: [row], their values, or NULL: all are `value` */
+__device__ unsigned Take(Entries (&row)[GROUPS], int distance, PetscScalar value, PetscScalar *of)
+{
+  unsigned has = 0;
+
+  for (int r = 0; r < GROUPS; r++) {
+    const bool is = row[r].distance() == distance && (of || __double_as_longlong(row[r].value()) == __double_as_longlong(value));
+
+    if (of) of[KSPTC_LANES * r] = is ? row[r].value() : 0.0;
+    if (!is) continue;
+    has |= 1u << r;
+    row[r].advance();
+  }
+  return has;
+}
+
+/* A warp a slice. values: of all entries, or NULL: slots are constants */
+__global__ void __launch_bounds__(THREADS) SlotsKernel(const __grid_constant__ LayoutView A, int groups, const __grid_constant__ KSPTCWindows windows, KSPTCWindowTurn *slots, int *counts, PetscScalar *values, int *others)
 {
   const int warp = (int)((blockIdx.x * THREADS + threadIdx.x) / KSPTC_LANES), block = warp / windows.slices, k = warp % windows.slices, lane = (int)threadIdx.x % KSPTC_LANES;
 
@@ -116,25 +131,25 @@ __global__ void __launch_bounds__(THREADS) SlotsKernel(const __grid_constant__ L
   const auto            entries     = [&](int at) { return Entries(A, groups, of.row + at, at < of.rows); };
   Entries               row[GROUPS] = {entries(lane), entries(KSPTC_LANES + lane), entries(2 * KSPTC_LANES + lane), entries(3 * KSPTC_LANES + lane)};
   KSPTCWindowTurn      *turn        = slots + ((size_t)block * windows.slices + k) * windows.turns;
+  PetscScalar          *value       = values ? values + ((size_t)block * windows.slices + k) * windows.turns * KSPTC_WINDOWED_TURN * KSPTC_WINDOWED_ROWS + lane : nullptr;
   bool                  fits        = true;
   int                   n = 0, distance = 0;
-  unsigned              all = 0, has = 0;
-  PetscScalar           value = 0.0;
+  unsigned              all = 0;
 
   for (int r = 0; r < GROUPS; r++) fits = fits && row[r].isPlain();
-  for (; NextSlot(row, &distance, &value, &has); n++) {
-    const int t    = n % KSPTC_WINDOWED_TURN;
-    bool      near = false;
-    const int to   = KSPTCPlacesTo(&windows, patch.pitch, distance, &near);
+  for (; NextDistance(row, &distance); n++) {
+    const int         t    = n % KSPTC_WINDOWED_TURN;
+    bool              near = false;
+    const int         to   = KSPTCPlacesTo(&windows, patch.pitch, distance, &near);
+    const PetscScalar a    = FirstValue(row, distance);
 
     fits = fits && near && n / KSPTC_WINDOWED_TURN < windows.turns;
     if (!__all_sync(AIJTC_ALL_LANES, fits)) break;
-    if (lane == 0) turn[n / KSPTC_WINDOWED_TURN].slot[t] = {value, to, 0};
-    all                                     = (t ? all : 0) | has << (GROUPS * t);
+    all = (t ? all : 0) | Take(row, distance, a, values ? value + (size_t)KSPTC_WINDOWED_ROWS * n : nullptr) << (GROUPS * t);
+    if (lane == 0) turn[n / KSPTC_WINDOWED_TURN].slot[t] = {a, to, 0};
     turn[n / KSPTC_WINDOWED_TURN].has[lane] = (uint16_t)all;
   }
-  for (int t = n; lane == 0 && fits && t % KSPTC_WINDOWED_TURN; t++) turn[t / KSPTC_WINDOWED_TURN].slot[t % KSPTC_WINDOWED_TURN] = {0.0, 0, 0}; /* nobody has an entry there */
-  if (lane == 0) counts[(size_t)block * windows.slices + k] = (n + KSPTC_WINDOWED_TURN - 1) / KSPTC_WINDOWED_TURN;
+  if (lane == 0) counts[(size_t)block * windows.slices + k] = n; /* slots of the last turn behind that are 0, which nobody has an entry in */
   if (!__all_sync(AIJTC_ALL_LANES, fits) && lane == 0) *others = 1;
 }
 
@@ -160,22 +175,27 @@ PetscErrorCode Reserve(size_t bytes, KSPTCResidentWork *work, PetscBool *room)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* fit: all slots are in the windows */
-PetscErrorCode MakeSlots(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *fit, cudaStream_t stream)
+/* valued: a value for each entry. fit: all slots are in the windows, and there is room for them */
+PetscErrorCode MakeSlots(const AIJTCLayout *layout, bool valued, KSPTCResidentWork *work, PetscBool *fit, cudaStream_t stream)
 {
-  const KSPTCWindows    &windows = work->windows;
-  const PetscCount       slices  = (PetscCount)windows.blocks * windows.slices;
-  KSPTCWindowTurn *const slots   = (KSPTCWindowTurn *)work->slots;
-  Scratch<int>           others;
-  PetscBool              room  = PETSC_TRUE;
-  int                    found = 1;
+  const KSPTCWindows &windows = work->windows;
+  const PetscCount    slices  = (PetscCount)windows.blocks * windows.slices;
+  const size_t        bytes = (windows.blocks * KSPTCBytesOfSlots(&windows) + 255) / 256 * 256, all = valued ? windows.blocks * KSPTCValuesOfBlock(&windows) * sizeof(PetscScalar) : 0;
+  Scratch<int>        others;
+  PetscBool           room;
+  int                 found = 1;
 
   PetscFunctionBegin;
+  work->values = NULL;
+  PetscCall(Reserve(bytes + all, work, &room));
   PetscCall(others.allocate(1, stream, &room));
   if (room) {
+    KSPTCWindowTurn *const slots = (KSPTCWindowTurn *)work->slots;
+
+    if (valued) work->values = (PetscScalar *)((char *)work->slots + bytes);
     PetscCallCUDA(cudaMemsetAsync(others, 0, sizeof(int), stream));
-    PetscCallCUDA(cudaMemsetAsync(slots, 0, windows.blocks * KSPTCBytesOfSlots(&windows), stream)); /* blocks copy all, slots that slices do not have too */
-    SlotsKernel<<<(unsigned)((slices * KSPTC_LANES - 1) / THREADS + 1), THREADS, 0, stream>>>(AIJTCLayoutView(*layout), (int)layout->params.rrows, windows, slots, (int *)(slots + slices * windows.turns), others);
+    PetscCallCUDA(cudaMemsetAsync(slots, 0, bytes, stream)); /* blocks copy all, slots that slices do not have too */
+    SlotsKernel<<<(unsigned)((slices * KSPTC_LANES - 1) / THREADS + 1), THREADS, 0, stream>>>(AIJTCLayoutView(*layout), (int)layout->params.rrows, windows, slots, (int *)(slots + slices * windows.turns), work->values, others);
     PetscCallCUDA(cudaGetLastError());
     PetscCallCUDA(cudaMemcpyAsync(&found, others, sizeof(int), cudaMemcpyDeviceToHost, stream));
     PetscCallCUDA(cudaStreamSynchronize(stream));
@@ -187,11 +207,14 @@ PetscErrorCode MakeSlots(const AIJTCLayout *layout, KSPTCResidentWork *work, Pet
 
 PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, int blocks, KSPTCResidentWork *work, cudaStream_t stream)
 {
+  PetscBool fit = PETSC_FALSE;
+
   PetscFunctionBegin;
   if (layout->build && work->build == layout->build) PetscFunctionReturn(PETSC_SUCCESS);
   work->windowed = KSPTCWindowsOf(layout, blocks, &work->windows);
-  if (work->windowed) PetscCall(Reserve(work->windows.blocks * KSPTCBytesOfSlots(&work->windows), work, &work->windowed));
-  if (work->windowed) PetscCall(MakeSlots(layout, work, &work->windowed, stream));
-  work->build = layout->build;
+  if (work->windowed && KSPTCKeepsSlots(layout)) PetscCall(MakeSlots(layout, false, work, &fit, stream));
+  if (work->windowed && !fit) PetscCall(MakeSlots(layout, true, work, &fit, stream));
+  work->windowed = (PetscBool)(work->windowed && fit);
+  work->build    = layout->build;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -15,7 +15,8 @@
      Registers: v, and r or, from `second` to `update`, t. Shared memory of a block: the windows of p, then of s, and, if there is room, rp and x of its rows. In device memory p, s and the diagonal.
 
    Memory traffic
-     An iteration, 7-point 101^3 (n rows): p read twice and written, s written, twice 2.1 n to windows, rp read twice, x read and written: 101 MB through L2, 19 us at 5.3 TB/s, of which 25 MB have a barrier's time
+     An iteration, 7-point 101^3 (n rows), rp in shared memory: p read twice and written, s of 0.44 n rows written, twice 0.53 n copied to windows, x read and written: 54 MB through L2, 10 us at 5.3 TB/s, of which 25 MB
+     have a barrier's time. Values of entries twice, 16 bytes a nonzero
 
    References
      tcbcgsstreamed.cu, ksptcwindowed.cuh
@@ -89,7 +90,7 @@ __device__ __forceinline__ void Direct(const Windowed &P, const Share &own, cons
 }
 
 /* to[] <- A u of a slice, with the preconditioner */
-template <bool scaled>
+template <bool scaled, bool valued>
 __device__ __forceinline__ void Multiply(const Windowed &P, const Share &own, int round, unsigned turn, double (&to)[GROUPS])
 {
   double          scale[GROUPS];
@@ -102,13 +103,13 @@ __device__ __forceinline__ void Multiply(const Windowed &P, const Share &own, in
     scale[g] = scaled && row.is ? __ldg(P.v.diagonal + row.row) : 1.0;
   }
   own.await(round, turn);
-  own.multiply(round, rows);
+  own.multiply<valued>(round, rows);
 #pragma unroll
   for (int g = 0; g < GROUPS; g++) to[g] = rows.sum[g] * scale[g];
 }
 
 /* v: returns this thread's share of v.rp */
-template <bool scaled>
+template <bool scaled, bool valued>
 __device__ __forceinline__ double First(const Windowed &P, const Share &own, Held &held, unsigned turn)
 {
   double d1 = 0.0;
@@ -122,7 +123,7 @@ __device__ __forceinline__ double First(const Windowed &P, const Share &own, Hel
 
       rp[g] = row.is ? own.rp(row) : 0.0;
     }
-    Multiply<scaled>(P, own, round, turn, held.v[round]);
+    Multiply<scaled, valued>(P, own, round, turn, held.v[round]);
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) d1 = fma(held.v[round][g], rp[g], d1);
   });
@@ -141,11 +142,11 @@ __device__ __forceinline__ void Half(const Windowed &P, const Share &own, const 
 }
 
 /* t: adds t.s, t.t to sum[] */
-template <bool scaled>
+template <bool scaled, bool valued>
 __device__ __forceinline__ void Second(const Windowed &P, const Share &own, Held &held, unsigned turn, double sum[])
 {
   own.forSlices([&](int round) {
-    Multiply<scaled>(P, own, round, turn, held.r[round]);
+    Multiply<scaled, valued>(P, own, round, turn, held.r[round]);
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) {
       const KSPTCWindowRow row = own.row(round, g);
@@ -185,7 +186,7 @@ __device__ __forceinline__ void Follow(const Windowed &P, const Share &own, doub
     });
 }
 
-template <bool scaled>
+template <bool scaled, bool valued>
 __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(const __grid_constant__ Windowed P)
 {
   union Sums
@@ -226,7 +227,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     alive = barrier.order((int)it + 1);
     if (!alive) break;
     own.request(P.v.p);
-    sum[0] = First<scaled>(P, own, held, turn++);
+    sum[0] = First<scaled, valued>(P, own, held, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       TCBCGSEndBreakdown(s, total[0]);
@@ -238,7 +239,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     if (!alive) break;
     own.request(P.v.s);
     sum[0] = 0.0;
-    Second<scaled>(P, own, held, turn++, sum);
+    Second<scaled, valued>(P, own, held, turn++, sum);
     alive = KSPTCStreamedSum<2, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.two, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       TCBCGSEndStabilize<false>(s, total);
@@ -274,25 +275,28 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
 }
 } // namespace
 
-static const void *KernelOf(bool scaled)
+static const void *KernelOf(bool scaled, bool valued)
 {
-  return scaled ? (const void *)WindowedKernel<true> : (const void *)WindowedKernel<false>;
+  if (valued) return scaled ? (const void *)WindowedKernel<true, true> : (const void *)WindowedKernel<false, true>;
+  return scaled ? (const void *)WindowedKernel<true, false> : (const void *)WindowedKernel<false, false>;
 }
 
 PetscErrorCode tcbcgsstreamed::PrepareWindows(const AIJTCLayout *layout, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCWindowedPrepare(KernelOf(false), layout, VECTORS, can));
-  if (*can) PetscCall(KSPTCWindowedPrepare(KernelOf(true), layout, VECTORS, can));
+  *can = PETSC_TRUE;
+  for (int k = 0; k < 4 && *can; k++) PetscCall(KSPTCWindowedPrepare(KernelOf(k / 2, k % 2), layout, VECTORS, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tcbcgsstreamed::RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
   const PetscScalar *const multiplied[] = {v->p, v->s};
+  const bool               scaled       = v->diagonal != NULL;
+  const void *const        kernels[]    = {KernelOf(scaled, false), KernelOf(scaled, true)};
 
   PetscFunctionBegin;
   *taken = PETSC_FALSE;
-  if (!v->right) PetscCall(KSPTCWindowedRun(KernelOf(v->diagonal != NULL), layout, VECTORS, chunk, v, multiplied, steps, work, taken, refused, stream));
+  if (!v->right) PetscCall(KSPTCWindowedRun(kernels, layout, VECTORS, chunk, v, multiplied, steps, work, taken, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,7 +11,8 @@
      Registers: r and w. Shared memory of a block: the windows of p and, if there is room, x of its rows. In device memory p and the diagonal.
 
    Memory traffic
-     An iteration, 7-point 101^3 (n rows): p written and 2.1 n of it copied to windows, x read and written if it is not in shared memory: 42 MB through L2, 8 us at 5.3 TB/s, of which x has a barrier's time. With a
+     An iteration, 7-point 101^3 (n rows): p of 0.44 n rows written, which others multiply by, and 0.53 n copied to windows: 8 MB through L2, 1.6 us at 5.3 TB/s; a product reads 8 bytes a nonzero
+     and the slots from shared memory, update 16 bytes a row, x 16: 96 MB, 3 us at 128 bytes a cycle and multiprocessor. x that is not there, or values of entries, come from device memory: 16 n bytes in a barrier's time, 8 a nonzero. With a
      preconditioner the diagonal twice, 16 n bytes more.
 
    References
@@ -68,6 +69,7 @@ __device__ __forceinline__ void Direct(const Windowed &P, const Share &own, cons
 }
 
 /* w: returns this thread's share of p.w */
+template <bool valued>
 __device__ __forceinline__ double Multiply(const Share &own, Held &held, unsigned turn)
 {
   double pw = 0.0;
@@ -76,7 +78,7 @@ __device__ __forceinline__ double Multiply(const Share &own, Held &held, unsigne
     RowSums<GROUPS> rows;
 
     own.await(round, turn);
-    own.multiply(round, rows);
+    own.multiply<valued>(round, rows);
 #pragma unroll
     for (int g = 0; g < GROUPS; g++) {
       const KSPTCWindowRow row = own.row(round, g);
@@ -103,7 +105,7 @@ __device__ __forceinline__ void Update(const Windowed &P, const Share &own, Held
               });
 }
 
-template <bool scaled>
+template <bool scaled, bool valued>
 __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(const __grid_constant__ Windowed P)
 {
   extern __shared__ __align__(16) double memory[];
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     alive = barrier.order((int)it + 1);
     if (!alive) break;
     own.request(P.v.p);
-    sum[0] = Multiply(own, held, turn++);
+    sum[0] = Multiply<valued>(own, held, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       TCCGEndCurvature(s, total[0], it == 0);
@@ -170,26 +172,29 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
 }
 } // namespace
 
-static const void *KernelOf(bool single, bool scaled)
+static const void *KernelOf(bool single, bool scaled, bool valued)
 {
-  if (single) return WindowedSingleKernel(scaled);
-  return scaled ? (const void *)WindowedKernel<true> : (const void *)WindowedKernel<false>;
+  if (single) return WindowedSingleKernel(scaled, valued);
+  if (valued) return scaled ? (const void *)WindowedKernel<true, true> : (const void *)WindowedKernel<false, true>;
+  return scaled ? (const void *)WindowedKernel<true, false> : (const void *)WindowedKernel<false, false>;
 }
 
 PetscErrorCode tccgstreamed::PrepareWindows(const AIJTCLayout *layout, PetscBool *can)
 {
   PetscFunctionBegin;
   *can = PETSC_TRUE;
-  for (int k = 0; k < 4 && *can; k++) PetscCall(KSPTCWindowedPrepare(KernelOf(k / 2, k % 2), layout, VECTORS, can));
+  for (int k = 0; k < 8 && *can; k++) PetscCall(KSPTCWindowedPrepare(KernelOf(k / 4, k / 2 % 2, k % 2), layout, VECTORS, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode tccgstreamed::RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
   const PetscScalar *const of = v->s ? v->z : v->p, *const multiplied[] = {of, of};
+  const bool        single = v->s != NULL, scaled = v->diagonal != NULL;
+  const void *const kernels[] = {KernelOf(single, scaled, false), KernelOf(single, scaled, true)};
 
   PetscFunctionBegin;
   *taken = PETSC_FALSE;
-  if (!v->constant) PetscCall(KSPTCWindowedRun(KernelOf(v->s != NULL, v->diagonal != NULL), layout, VECTORS, chunk, v, multiplied, steps, work, taken, refused, stream));
+  if (!v->constant) PetscCall(KSPTCWindowedRun(kernels, layout, VECTORS, chunk, v, multiplied, steps, work, taken, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -16,8 +16,8 @@ constexpr int VECTORS = 1; /* in shared memory beside the windows, if there is r
 
 using Windowed = KSPTCWindowedProblem<TCCGScalars, TCCGVectors>;
 
-/* The kernel of iterations that carry A p, in the other file. scaled: with a diagonal preconditioner */
-const void *WindowedSingleKernel(bool scaled);
+/* The kernel of iterations that carry A p, in the other file. scaled: with a diagonal preconditioner; valued: entries have values of their own */
+const void *WindowedSingleKernel(bool scaled, bool valued);
 
 struct Share : KSPTCWindowedShare {
   double *u;    /* what is multiplied, by place */
