@@ -162,19 +162,24 @@ inline unsigned atomicIncrement(unsigned *at, unsigned most)
   return before;
 }
 
-/* A barrier of bulk copies, one at a time: the number of phases that are over */
+/* A barrier of bulk copies, which are over at once: the number of arrivals and, in the upper half, of threads that arrive in a phase */
+inline uint64_t barrierOf(unsigned threads)
+{
+  return (uint64_t)threads << 32;
+}
 inline void arrive(uint64_t *barrier)
 {
   __atomic_fetch_add(barrier, 1, __ATOMIC_SEQ_CST);
 }
-inline void copyBulk(void *to, const void *from, unsigned bytes, uint64_t *barrier)
+inline void copyBulk(void *to, const void *from, unsigned bytes)
 {
   std::memcpy(to, from, bytes);
-  arrive(barrier);
 }
 inline bool isOver(const uint64_t *barrier, unsigned parity)
 {
-  if ((__atomic_load_n(barrier, __ATOMIC_SEQ_CST) & 1) != parity) return true;
+  const uint64_t state = __atomic_load_n(barrier, __ATOMIC_SEQ_CST), phases = (uint32_t)state / (state >> 32);
+
+  if ((phases & 1) != parity) return true;
   yield();
   return false;
 }

@@ -13,7 +13,7 @@ import sys
 PTX = (
     ("griddepcontrol", "(void)0"),
     ("fence.proxy.async", "(void)0"),
-    ("cp.async.bulk", "(void)0"),  # done by the arrival before it
+    ("cp.async.bulk", "emulation::copyBulk(to, from, bytes)"),
     ("mma.sync.aligned.m8n8k4", "emulation::multiplyTile(d0, d1, a, b, c0, c1)"),
     ("st.relaxed.gpu.global.b128", "emulation::store16(to, low, high)"),
     ("ld.relaxed.gpu.global.b128", "emulation::load16(from, low, high)"),
@@ -22,10 +22,10 @@ PTX = (
     ("st.global.v2.f64", "to[0] = pair.x, to[1] = pair.y"),
     ("atom.acq_rel.cta.shared", "before = (int)atomicAdd(counter, 1)"),
     ('"" : "+l"', "(void)0"),  # a value that the compiler is to have in a register
-    ("mbarrier.init", "*barrier = 0"),
+    ("mbarrier.init", "*barrier = emulation::barrierOf(threads)"),
     ("mbarrier.try_wait.parity", "over = emulation::isOver(barrier, parity)"),
     ("mbarrier.arrive.release", "emulation::arrive(barrier)"),
-    ("mbarrier.arrive.expect_tx", "emulation::copyBulk(to, from, bytes, barrier)"),
+    ("mbarrier.arrive.expect_tx", "emulation::arrive(barrier)"),
 )
 
 HEADERS = re.compile(r"#include <((?:cub|thrust|cuda)/[\w/.]+|cuda_pipeline_primitives\.h)>")

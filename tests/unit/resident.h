@@ -187,6 +187,21 @@ inline Csr WithFarPair(Csr A)
   return B;
 }
 
+/* 7-point, constants of two materials that meet in the middle of each line */
+inline Csr Materials(PetscInt n)
+{
+  Csr A = SevenPoint(n);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      const bool one = r % n < n / 2, both = one != (A.j[k] % n < n / 2);
+
+      A.a[k] = A.j[k] == r ? (one ? 7.0 : 15.0) : (both ? -1.5 : (one ? -1.0 : -2.0));
+    }
+  }
+  return A;
+}
+
 /* 5-point with lines that are so long */
 inline Csr LongLines(PetscInt m, PetscInt line)
 {
@@ -206,7 +221,7 @@ inline Csr LongLines(PetscInt m, PetscInt line)
   return A;
 }
 
-/* Grids for windows: of one plane, of planes, whose layouts have slices of two and four row groups, with slices whose columns are all a block's own, with diagonals, without room for x; with a few values, or all, that are no constants of slots; and then one that is none, for two columns */
+/* Grids for windows: of one plane, of planes, whose layouts have slices of two and four row groups, with slices whose columns are all a block's own, with diagonals, without room for x; of two materials, with values that are no constants of slots, with a last slice of one row; and then those that are none, for a few values and for two columns */
 struct WindowedSystem {
   System system;
   bool   windowed;
@@ -227,7 +242,8 @@ inline std::vector<WindowedSystem> WindowedSystems()
     {{"planes, inner slices", Constants(80)},                        true },
     {{"diagonals", WithConstants(TwentySevenPoint(43), 27.0)},       true },
     {{"long lines, x in device memory", Box(700, 14, 100)},          true },
-    {{"other values in a few rows", ConstantsBut(47, 20000, 20003)}, true },
+    {{"two materials", Materials(47)},                               true },
+    {{"other values in a few rows", ConstantsBut(47, 20000, 20003)}, false},
     {{"values of all entries", Dominant(SevenPoint(80), true)},      true },
     {{"the last slice has one row", Constants(65)},                  true },
     {{"two columns that are far away", WithFarPair(Constants(80))},  false}

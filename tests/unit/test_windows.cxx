@@ -145,6 +145,7 @@ TEST(Windows, HaveWhatRowsMultiplyBy)
   ExpectWindows(Stencil("7-point 32^3", 32 * 32 * 32, 32 * 32, 32, false), 132, true);
   ExpectWindows(Stencil("27-point 100^3", 100 * 100 * 100, 100 * 100, 100, true), 132, true);
   ExpectWindows(Stencil("27-point 41 x 43 x 47", 41 * 43 * 47, 41 * 43, 41, true), 132, true);
+  ExpectWindows(Stencil("7-point, as many rows as planes of a stencil with diagonals", 7488, 315, 7, false), 82, true);
   ExpectWindows(Stencil("5-point, 1000 a line", 1000 * 1000, 1000, 1, false), 132, false);
   ExpectWindows(
     {

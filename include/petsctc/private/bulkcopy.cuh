@@ -73,7 +73,7 @@ __device__ __forceinline__ void CopyBulk(PetscScalar *to, const PetscScalar *fro
   SendBulk(to, from, bytes, barrier);
 }
 
-/* By who has written to device memory, before a barrier of the grid, and by who is to copy it, behind */
+/* By who is to copy what others have written to device memory, behind a barrier of the grid that orders memory */
 __device__ __forceinline__ void FenceCopies()
 {
   asm volatile("fence.proxy.async;" ::: "memory");

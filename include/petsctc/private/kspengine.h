@@ -64,14 +64,18 @@ typedef struct {
   Mat                        address;         /* of what the form was made. Never looked into, NULL: there is none */
   PetscObjectId              id;
   PetscObjectState           nonzerostate, state;
-  PetscObjectState           streamed_state; /* of the matrix whose layout the work is for */
-  KSPTCResidentChoice        made_by;        /* the option then */
-  PetscBool                  made_beside;    /* might the matrix be read from its layout then? */
-  PetscBool                  made_thin;      /* might blocks be thin? */
-  PetscCount                 made_until;     /* how many nonzeros might a form have, beside windows? */
-  PetscBool                  scaled_thin;    /* of that matrix: with a preconditioner blocks have to be thin .. */
-  PetscBool                  scaled_never;   /* .. or even these have no room */
-  PetscBool                  only_thin;      /* is that what the form was made for? */
+  PetscObjectId              streamed_id; /* of the matrix whose layout the work is for, its pattern and values */
+  PetscObjectState           streamed_pattern;
+  PetscObjectState           streamed_state;
+  PetscObjectId              windowless; /* a matrix that has turned out to have no windows, with this pattern */
+  PetscObjectState           windowless_state;
+  KSPTCResidentChoice        made_by;      /* the option then */
+  PetscBool                  made_beside;  /* might the matrix be read from its layout then? */
+  PetscBool                  made_thin;    /* might blocks be thin? */
+  PetscCount                 made_until;   /* how many nonzeros might a form have, beside windows? */
+  PetscBool                  scaled_thin;  /* of that matrix: with a preconditioner blocks have to be thin .. */
+  PetscBool                  scaled_never; /* .. or even these have no room */
+  PetscBool                  only_thin;    /* is that what the form was made for? */
   PetscBool                  fits;
   PetscBool                  pays;   /* not: so much of the matrix would be read from device memory that a form is not worth it */
   KSPTCForm                  form;   /* nothing unless it fits */

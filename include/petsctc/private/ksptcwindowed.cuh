@@ -1,5 +1,5 @@
 /*
-   The parts of a resident kernel that reads the matrix from its layout (ksptcstreamed.cuh) and multiplies by what bulk copies have brought to shared memory, for matrices whose slices are constants and offsets: grids.
+   The parts of a resident kernel that reads the matrix from its layout (ksptcstreamed.cuh) and multiplies by what bulk copies have brought to shared memory, for matrices whose rows have few distances to their columns: grids.
 
    Method   A cooperative kernel, one block of 8 warps a multiprocessor. A block has a patch of the grid (ksptcwindowed.h): a part, the same of each, of some planes that follow each other. What its rows multiply by
             is in windows in shared memory. The block keeps that of its own rows up to date itself, and writes to device memory what others multiply by, too; copies bring the rest in each iteration, a quarter as much
@@ -8,7 +8,8 @@
             Warp w has slices w, w + 8, .. of its block, at most eight, in all phases: vectors that nobody else reads are in registers.
             Slots of a patch's slices are made of those of the layout's before the first call, and anew whenever that may have other values; whether all columns are in the windows is found then. Sums have the
             bits of all other products of the layout.
-   Layout   aijtclayout.h; ksptcwindowed.h. Slots: KSPTCWindowTurn[block][slice][turn], and behind them int[block][slice], how many slots. Shared memory of a block: the windows; vectors of its rows; which rows its slices have, and
+   Layout   aijtclayout.h; ksptcwindowed.h. Slots: KSPTCWindowTurn[block][slice][turn], and behind them int[block][slice], how many slots, and values of
+            entries, if they have such: [block][slice][slot][row]. Shared memory of a block: the windows; vectors of its rows; which rows its slices have, and
             what is copied; its slots, a value and a distance each, and for each lane a bit a slot and row.
    Memory   an iteration: 8 bytes written for each row that another block multiplies by, and what the windows have of those read from L2: 7-point 101^3 3.3 and 4.2 MB, 1.5 us at 5.3 TB/s. A product: 8 bytes a nonzero in
             shared memory, 58 MB, 1.8 us at 128 bytes a cycle and multiprocessor
@@ -284,8 +285,8 @@ static inline bool KSPTCWindowsHold(const KSPTCWindows &windows, const KSPTCChip
   return false;
 }
 
-/* work->windowed, ->windows, ->slots, ->values. blocks: of a kernel. Waits for the device where this build of the layout, or its values, have not been looked at before */
-PETSC_INTERN PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, int blocks, KSPTCResidentWork *work, cudaStream_t stream);
+/* work->windowed, ->windows, ->slots, ->values. chip: of a kernel. Waits for the device where this build of the layout, or its values, have not been looked at before */
+PETSC_INTERN PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, const KSPTCChip *chip, KSPTCResidentWork *work, cudaStream_t stream);
 
 /* By what the host knows of a layout */
 static inline bool KSPTCMayHaveWindows(const AIJTCLayout *A)
@@ -330,7 +331,7 @@ static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], cons
   *taken = (PetscBool)(KSPTCMayHaveWindows(layout) && PetscTCCopiesInBulk(kernels[0]) && ((size_t)multiplied[0] | (size_t)multiplied[1]) % 16 == 0);
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCChipOfKernels(kernels, 2, &chip));
-  PetscCall(KSPTCLookAtWindows(layout, chip.blocks, work, stream));
+  PetscCall(KSPTCLookAtWindows(layout, &chip, work, stream));
   *taken = (PetscBool)(work->windowed && KSPTCWindowsHold(work->windows, chip, vectors, &problem.shape));
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall((KSPTCFillCall<Scalars, Vectors>(chunk, v, steps, work, &problem)));

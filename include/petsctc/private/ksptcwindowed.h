@@ -87,7 +87,7 @@ PETSCTC_HOST_DEVICE int32_t KSPTCFirstPlace(const KSPTCWindows *windows, const K
   return windows->around * patch->pitch + windows->halo + ((patch->first * windows->plane + patch->begin + windows->around * patch->pitch) & 1);
 }
 
-/* Slice n of a block: inner ones, then the first plane and the last, then the others' ends */
+/* Slice n of a block: inner ones, then the first plane and the last, then the others' ends; if there are no inner ones, plane by plane */
 PETSCTC_HOST_DEVICE KSPTCPatchSlice KSPTCSliceOf(const KSPTCWindows *windows, const KSPTCPatch *patch, int32_t n)
 {
   const int32_t   rows = KSPTC_WINDOWED_ROWS, caps = 2 * windows->around * patch->slices;
@@ -191,7 +191,7 @@ static inline PetscBool KSPTCWindowsOf(const AIJTCLayout *A, int blocks, KSPTCWi
   for (int diagonals = 0; diagonals < 2; diagonals++) { /* a stencil without diagonals reaches one plane; one with, a line and a row farther, or as much less */
     const PetscInt halo = diagonals ? A->line / 2 : A->line, plane = diagonals ? A->stride - halo : A->stride;
 
-    if (halo <= 0 || 2 * halo >= plane || (diagonals && (A->m % A->stride == 0 || A->m % plane))) continue;
+    if (halo <= 0 || 2 * halo >= plane || (diagonals && (A->line % 2 || A->m % A->stride == 0 || A->m % plane))) continue;
     for (int slabs = 1; slabs <= PetscMin(blocks, (A->m - 1) / plane + 1); slabs++) consider(plane, halo, 1, slabs);
   }
   return (PetscBool)(windows->blocks > 0);

@@ -131,18 +131,19 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of how many nonzeros a form is not worth it, where there may be windows with constant slots instead */
-static PetscCount KSPTCFormLimit(const KSPTCResident *state)
+/* Of how many nonzeros a form is not worth it, where there may be windows with constant slots instead, and a call has not found that there are none */
+static PetscCount KSPTCFormLimit(const KSPTCResident *state, Mat A)
 {
   if (!state->may_window || state->wanted == KSPTC_VARIANT_PIPELINED) return PETSC_COUNT_MAX; /* pipelined recurrences need a form */
+  if (state->windowless == ((PetscObject)A)->id && state->windowless_state == A->nonzerostate) return PETSC_COUNT_MAX;
   return state->windows_from[state->wanted == KSPTC_VARIANT_CLASSIC ? 0 : 1];
 }
 
 /* Are there windows that are faster, by what the host knows of the layout? Values of entries are read from device memory in every product, those of a form not all */
-static PetscBool KSPTCWindowsPay(const KSPTCResident *state, const AIJTCLayout *layout, const KSPTCChip *chip)
+static PetscBool KSPTCWindowsPay(const KSPTCResident *state, Mat A, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
   constexpr PetscCount for_values = 500000;
-  const PetscCount     limit      = KSPTCFormLimit(state);
+  const PetscCount     limit      = KSPTCFormLimit(state, A);
   KSPTCWindows         windows;
 
   if (!chip->bulk || !layout->common || state->nnz < limit || (!KSPTCKeepsSlots(layout) && state->nnz - limit < for_values)) return PETSC_FALSE;
@@ -151,14 +152,14 @@ static PetscBool KSPTCWindowsPay(const KSPTCResident *state, const AIJTCLayout *
 
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
    slots first and then x, so that a byte of it costs some eight of a form. Measured: docs/performance.md */
-static PetscBool KSPTCFormPays(const KSPTCResident *state, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
+static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
   constexpr PetscCount in_cache = 48000000, of_layout = 8;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
   if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout)) {
     if (streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
-    if (KSPTCWindowsPay(state, layout, chip)) return PETSC_FALSE;
+    if (KSPTCWindowsPay(state, A, layout, chip)) return PETSC_FALSE;
   }
   return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
 }
@@ -180,7 +181,7 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits = PETSC_FALSE;
-  state->pays = KSPTCFormPays(state, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCMayThin(state) ? state->thin : state->vectors, KSPTCKeepsSlots(layout), &chip), layout,
+  state->pays = KSPTCFormPays(state, A, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCMayThin(state) ? state->thin : state->vectors, KSPTCKeepsSlots(layout), &chip), layout,
                               &chip); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
@@ -190,7 +191,7 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
     form.vectors = state->thin;
     PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
   }
-  if (!state->fits || KSPTCFormPays(state, state->form.streamed, layout, &chip)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!state->fits || KSPTCFormPays(state, A, state->form.streamed, layout, &chip)) PetscFunctionReturn(PETSC_SUCCESS);
   state->pays = state->fits = PETSC_FALSE;
   PetscCall(KSPTCReleaseForm(state));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -202,7 +203,7 @@ static PetscBool KSPTCSamePattern(KSPTC tc, Mat A)
   const KSPTCResident *state = &tc->resident;
 
   return (PetscBool)(state->address == A && state->id == ((PetscObject)A)->id && state->nonzerostate == A->nonzerostate && state->backend == tc->backend && state->made_by == state->choice && state->made_beside == state->may_stream &&
-                     state->made_thin == KSPTCMayThin(state) && state->made_until == KSPTCFormLimit(state));
+                     state->made_thin == KSPTCMayThin(state) && state->made_until == KSPTCFormLimit(state, A));
 }
 
 /* The form of the matrix as it is now; useless: values are not needed. That it does not fit, or found no room in device memory, or is too large beside the vectors, is remembered too. The key is that of a layout (MatAIJTCUpdateLayout()) */
@@ -228,7 +229,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity, Petsc
     state->made_by     = state->choice;
     state->made_beside = state->may_stream;
     state->made_thin   = KSPTCMayThin(state);
-    state->made_until  = KSPTCFormLimit(state);
+    state->made_until  = KSPTCFormLimit(state, A);
     state->only_thin   = only_thin;
     PetscCall(PetscMemzero(state->cannot_hold, sizeof(state->cannot_hold)));
     PetscCall(KSPTCTryForm(tc, A));
@@ -359,7 +360,9 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
   state->variant = state->wanted == KSPTC_VARIANT_SINGLE || state->wanted == KSPTC_VARIANT_AUTO ? KSPTC_VARIANT_SINGLE : KSPTC_VARIANT_CLASSIC;
   PetscCall(KSPTCUpdateWork(tc, (PetscBool)!identity, state->variant));
   if (state->streamed_state != ((PetscObject)A)->state) state->work.build = 0; /* what has been made of the layout's values is made anew */
-  state->streamed_state = ((PetscObject)A)->state;
+  state->streamed_state   = ((PetscObject)A)->state;
+  state->streamed_pattern = A->nonzerostate;
+  state->streamed_id      = ((PetscObject)A)->id;
   if (!state->can) *why = "the vectors do not fit on the chip, or the device does not run the cooperative kernel";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -392,6 +395,14 @@ PetscErrorCode KSPTCMayBeginEarly(KSP ksp, KSPTC tc, PetscBool *may)
   PetscCall(KSPTCReplayLegal(ksp, &why));
   *may = (PetscBool)!why;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has the last call that read the matrix from its layout found no windows, for which a form may have been given up? */
+static void KSPTCLearnOfWindows(KSPTCResident *state, Mat A)
+{
+  if (!state->made || !state->streamed[0] || state->streamed_id != ((PetscObject)A)->id || !state->work.build || state->work.windowed) return;
+  state->windowless       = state->streamed_id;
+  state->windowless_state = state->streamed_pattern;
 }
 
 static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
@@ -427,6 +438,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCMayWant(ksp, tc, identity, D));
+  KSPTCLearnOfWindows(&tc->resident, A);
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (identity) PetscCall(VecDestroy(&D->d));

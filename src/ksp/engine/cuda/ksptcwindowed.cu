@@ -3,7 +3,8 @@
 
    Method   A warp a slice, a lane four of its rows. Each row goes through its entries as its slice of the layout has them. Of the distances that rows come to next, the least is the next slot's, with the value that the
             first such row has: rows with both are done with that entry. So rows keep the order of their entries, and where rows have the same distances and values, as on a grid, a slice has as many slots as a row has entries.
-   Memory   Read are the heads of the layout's slices that a slice has rows of, most often two, and their slots, 24 bytes each: 7-point 101^3, 3 MB; written 128 bytes for four slots of a slice, 2 MB
+   Memory   Read are the heads of the layout's slices that a slice has rows of, most often two, and their slots, 24 bytes each: 7-point 101^3, 3 MB; written 128 bytes for four slots of a slice, 2 MB, and, with
+            values of entries, 4 kB, 68 MB
 */
 #include <petsctc/private/devicescratch.h>
 #include <petsctc/private/ksptcwindowed.cuh>
@@ -205,16 +206,24 @@ PetscErrorCode MakeSlots(const AIJTCLayout *layout, bool valued, KSPTCResidentWo
 }
 } // namespace
 
-PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, int blocks, KSPTCResidentWork *work, cudaStream_t stream)
+/* Slots of constants need no values, but where a grid has several materials, or is periodic, some slices have more of them: then with twice as many turns. Else, unless most slots are constants, values of entries: gathered, constants are faster */
+PetscErrorCode KSPTCLookAtWindows(const AIJTCLayout *layout, const KSPTCChip *chip, KSPTCResidentWork *work, cudaStream_t stream)
 {
-  PetscBool fit = PETSC_FALSE;
+  const bool constants = KSPTCKeepsSlots(layout);
+  PetscBool  fit       = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (layout->build && work->build == layout->build) PetscFunctionReturn(PETSC_SUCCESS);
-  work->windowed = KSPTCWindowsOf(layout, blocks, &work->windows);
-  if (work->windowed && KSPTCKeepsSlots(layout)) PetscCall(MakeSlots(layout, false, work, &fit, stream));
-  if (work->windowed && !fit) PetscCall(MakeSlots(layout, true, work, &fit, stream));
-  work->windowed = (PetscBool)(work->windowed && fit);
+  work->build    = 0; /* should anything fail */
+  work->windowed = PETSC_FALSE;
+  if (KSPTCWindowsOf(layout, chip->blocks, &work->windows)) {
+    PetscCall(MakeSlots(layout, !constants, work, &fit, stream));
+    if (!fit && constants) {
+      work->windows.turns *= 2;
+      if (KSPTCBytesOfWindows(&work->windows, 0) <= chip->shared) PetscCall(MakeSlots(layout, false, work, &fit, stream));
+    }
+  }
+  work->windowed = fit;
   work->build    = layout->build;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
