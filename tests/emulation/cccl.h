@@ -15,6 +15,12 @@ struct counting_iterator {
   T operator[](int64_t k) const { return (T)(first + k); }
 };
 
+template <class T>
+counting_iterator<T> make_counting_iterator(T first)
+{
+  return counting_iterator<T>(first);
+}
+
 template <class From, class Function>
 struct transform_iterator {
   From     from;
