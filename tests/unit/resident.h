@@ -233,6 +233,7 @@ inline std::vector<WindowedSystem> WindowedSystems()
     return {
       {{"one plane", LongLines(20003, 200)},                          true },
       {{"planes", Constants(32)},                                     true },
+      {{"two materials", Materials(32)},                              true },
       {{"values of all entries", Dominant(SevenPoint(32), true)},     true },
       {{"two columns that are far away", WithFarPair(Constants(32))}, false}
     };
