@@ -308,8 +308,8 @@ static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJT
 
   PetscFunctionBegin;
   *can = PETSC_TRUE;
-  if (!PetscTCCopiesInBulk(kernel)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  if (!chip.bulk) PetscFunctionReturn(PETSC_SUCCESS);
   if (!KSPTCMayHaveWindows(layout) || !KSPTCWindowsOf(layout, chip.blocks, &windows) || !KSPTCWindowsHold(windows, chip, vectors, &shape)) {
     shape                = {};
     shape.windows.blocks = 1;
@@ -328,9 +328,9 @@ static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], cons
   KSPTCChip                              chip;
 
   PetscFunctionBegin;
-  *taken = (PetscBool)(KSPTCMayHaveWindows(layout) && PetscTCCopiesInBulk(kernels[0]) && ((size_t)multiplied[0] | (size_t)multiplied[1]) % 16 == 0);
-  if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCChipOfKernels(kernels, 2, &chip));
+  *taken = (PetscBool)(chip.bulk && KSPTCMayHaveWindows(layout) && ((size_t)multiplied[0] | (size_t)multiplied[1]) % 16 == 0);
+  if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCLookAtWindows(layout, &chip, work, stream));
   *taken = (PetscBool)(work->windowed && KSPTCWindowsHold(work->windows, chip, vectors, &problem.shape));
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);

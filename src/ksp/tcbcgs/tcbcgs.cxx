@@ -531,9 +531,10 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->resident.vectors         = TCBCGSVectorsOfBlock(false, false, false);
   bcgs->resident.thin            = TCBCGSThinVectorsOfBlock();
   bcgs->resident.fastest         = KSPTC_VARIANT_SINGLE;
-  bcgs->resident.windows_from[0] = bcgs->resident.windows_from[1] = 4000000;
-  bcgs->columns.solve                                             = KSPTCMatSolve<KSP_TCBCGS>;
-  bcgs->columns.least                                             = 18.0;
+  bcgs->resident.windows_from[0] = 4000000;
+  bcgs->resident.windows_from[1] = 4000000;
+  bcgs->columns.solve            = KSPTCMatSolve<KSP_TCBCGS>;
+  bcgs->columns.least            = 18.0;
   PetscCall(KSPTCAttach(ksp, KSPBCGS, bcgs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
