@@ -22,6 +22,7 @@ PTX = (
     ("st.global.v2.f64", "to[0] = pair.x, to[1] = pair.y"),
     ("atom.acq_rel.cta.shared", "before = (int)atomicAdd(counter, 1)"),
     ('"" : "+l"', "(void)0"),  # a value that the compiler is to have in a register
+    ("rcp.approx.ftz.f64", "y = 1.0 / d * (1.0 + 0x1p-20)"),
     ("mbarrier.init", "*barrier = emulation::barrierOf(threads)"),
     ("mbarrier.try_wait.parity", "over = emulation::isOver(barrier, parity)"),
     ("mbarrier.arrive.release", "emulation::arrive(barrier)"),

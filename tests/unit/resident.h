@@ -488,13 +488,14 @@ public:
   using Scalars = typename Method::Scalars;
 
   Solve(Backend backend, const System &system, Jacobi side) : Solve(backend, system, side, RightSide(system.A)) { }
-  Solve(Backend backend, const System &system, Jacobi side, const Vector &b) :
-    cuda_(backend != Backend::Host), matrix_(cuda_, system), n_(system.A.m), b_(b), diagonal_(cuda_, Diagonal(system.A)), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, Diagonal(system.A), side))
+  Solve(Backend backend, const System &system, Jacobi side, const Vector &b) : Solve(backend, system, side, b, Diagonal(system.A)) { }
+  Solve(Backend backend, const System &system, Jacobi side, const Vector &b, const Vector &d) :
+    cuda_(backend != Backend::Host), matrix_(cuda_, system), n_(system.A.m), b_(b), diagonal_(cuda_, d), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, d, side))
   {
     std::vector<PetscScalar *> work;
     PetscBool                  can = PETSC_FALSE;
 
-    for (const Vector &v : Method::work(b_, Diagonal(system.A), side)) {
+    for (const Vector &v : Method::work(b_, d, side)) {
       others_.emplace_back(new Array<PetscScalar>(cuda_, v));
       work.push_back(*others_.back());
     }

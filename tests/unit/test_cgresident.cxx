@@ -403,6 +403,31 @@ TEST_P(CGStreamed, Windows)
   ExpectWindows<SingleStreamedCG>(GetParam());
 }
 
+/* A diagonal that is 0 in some rows: there z is, too, and says nothing of r. Both recurrences have the same iterates */
+TEST_P(CGStreamed, DiagonalWithZeros)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  const System system = {"values of all entries", Dominant(SevenPoint(SmallSystems() ? 32 : 47), true)};
+  const Vector b      = RightSide(system.A);
+  Vector       d      = Diagonal(system.A);
+
+  for (PetscInt r = 5000; r < 5200; r++) d[r] = 0.0;
+  Solve<StreamedCG>       classic(GetParam(), system, Jacobi::Left, b, d);
+  Solve<SingleStreamedCG> single(GetParam(), system, Jacobi::Left, b, d);
+
+  ASSERT_NO_FATAL_FAILURE(classic.Run(0, 9));
+  ASSERT_NO_FATAL_FAILURE(single.Run(0, 4));
+  ASSERT_NO_FATAL_FAILURE(single.Run(4, 9));
+  ASSERT_TRUE(classic.ResidentWork().windowed);
+  ASSERT_TRUE(single.ResidentWork().windowed);
+  const Vector x = classic.X(), r = classic.R(), single_x = single.X(), single_r = single.R();
+  for (PetscInt k = 0; k < system.A.m; k++) {
+    ASSERT_NEAR(single_x[k], x[k], Tolerance(1e-11)) << k;
+    ASSERT_NEAR(single_r[k], r[k], Tolerance(1e-11)) << k;
+  }
+  ASSERT_GT(std::abs(r[5000]), 1e-3);
+}
+
 /* | b - A x | / | r | as the iterations have it, 0 where they have ended, or r is little more than rounding */
 double TrueToCarried(const Csr &A, const Solve<PipelinedCG> &solve, const TCCGScalars &s)
 {

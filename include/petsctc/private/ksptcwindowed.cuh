@@ -23,12 +23,20 @@
 
 constexpr int KSPTC_WINDOWED_THREADS = KSPTC_LANES * KSPTC_WINDOWED_WARPS;
 constexpr int KSPTC_WINDOWED_BATCH   = 4; /* slices of a warp whose vectors are under way from device memory */
+constexpr int KSPTC_WINDOWED_PART    = 2; /* slices of a warp that a vector may have in shared memory beside others that it has not */
 static_assert((int)KSPTC_WINDOWED_LANES == (int)KSPTC_LANES, "a row group is a warp's");
+
+/* Vectors of its rows that a kernel has use for in a block's shared memory */
+struct KSPTCWindowVectors {
+  int  whole; /* as many as there is room for */
+  bool part;  /* and one of all rows, or of those of a few rounds */
+};
 
 /* What a block has in shared memory */
 struct KSPTCWindowShape {
   KSPTCWindows windows;
   int          vectors; /* of its rows */
+  int          part;    /* slices whose rows one more vector has */
   size_t       shared;  /* bytes */
 };
 
@@ -74,9 +82,10 @@ public:
   __device__ __forceinline__ KSPTCWindowedShare(const Problem &P, double *memory, uint64_t *arrived) :
     windows_(P.shape.windows),
     vectors_(P.shape.vectors),
+    part_(P.shape.part),
     inner_(KSPTCPatchOf(&windows_, (int)blockIdx.x).inner),
     window_(memory),
-    slice_((KSPTCPatchSlice *)(memory + windows_.elements + (size_t)vectors_ * windows_.slices * KSPTC_WINDOWED_ROWS)),
+    slice_((KSPTCPatchSlice *)vector(vectors_)),
     copy_((KSPTCWindowCopy *)(slice_ + KSPTC_WINDOWED_SLICES)),
     turn_((KSPTCWindowTurn *)(copy_ + KSPTC_WINDOWED_COPIES)),
     slots_((int *)(turn_ + windows_.turns * windows_.slices)),
@@ -88,8 +97,11 @@ public:
   /* What is multiplied, by place */
   __device__ __forceinline__ double *windows() const { return window_; }
   /* The k-th of the other vectors in shared memory, by number */
-  __device__ __forceinline__ double *vector(int k) const { return window_ + windows_.elements + (size_t)k * windows_.slices * KSPTC_WINDOWED_ROWS; }
+  __device__ __forceinline__ double *vector(int k) const { return part() + KSPTC_WINDOWED_ROWS * (part_ + k * windows_.slices); }
   __device__ __forceinline__ bool    holds(int k) const { return k < vectors_; }
+  /* One more, by number. Has it those of that round? */
+  __device__ __forceinline__ double *part() const { return window_ + windows_.elements; }
+  __device__ __forceinline__ bool    hasPart(int round) const { return KSPTC_WINDOWED_WARPS * (round / KSPTC_WINDOWED_PART * KSPTC_WINDOWED_PART) < part_; }
 
   /* By all threads, before a barrier of the block */
   __device__ __forceinline__ void initialize(const KSPTCWindowTurn *slots) const
@@ -157,14 +169,21 @@ public:
   template <class At>
   __device__ __forceinline__ void forRows(At at) const
   {
-    forBatches<0>([](int, int, const KSPTCWindowRow &) {}, at);
+    forRows([](int, int, const KSPTCWindowRow &) {}, at);
   }
 
   /* The same of load() for the rows of some slices, then of use() for them: what they load is under way together */
   template <class Load, class Use>
   __device__ __forceinline__ void forRows(Load load, Use use) const
   {
-    forBatches<0>(load, use);
+    forBatches<0, KSPTC_WINDOWED_ROUNDS, KSPTC_WINDOWED_BATCH, false>(load, use);
+  }
+
+  /* The same where load() needs a number of the vector that is there in part, or not at all: load(round, group, row, number), 1 of what is no row. memory: the vector, by row, which nobody writes */
+  template <class Load, class Use>
+  __device__ __forceinline__ void forRowsWithPart(const double *memory, Load load, Use use) const
+  {
+    forParts<0>(memory, load, use);
   }
 
   __device__ __forceinline__ KSPTCWindowRow row(int round, int g) const
@@ -219,27 +238,43 @@ private:
 
     return {KSPTC_WINDOWED_ROWS * k + at, of.place + at, of.row + at, at < of.rows};
   }
-  template <int Begin, class At>
-  __device__ __forceinline__ void forBatch(const KSPTCPatchSlice (&of)[KSPTC_WINDOWED_BATCH], At at) const
+  template <int Begin, int Batch, class At>
+  __device__ __forceinline__ void forBatch(const KSPTCPatchSlice (&of)[Batch], At at) const
   {
 #pragma unroll
-    for (int k = 0; k < KSPTC_WINDOWED_BATCH * KSPTC_WINDOWED_GROUPS; k++) {
+    for (int k = 0; k < Batch * KSPTC_WINDOWED_GROUPS; k++) {
       const int b = k / KSPTC_WINDOWED_GROUPS, g = k % KSPTC_WINDOWED_GROUPS;
 
       at(Begin + b, g, row(of[b], Begin + b, g));
     }
   }
-  /* Which rows they are is looked up before anything is stored, behind which the compiler would look again, row by row */
-  template <int Begin, class Load, class Use>
+  /* Which rows they are is looked up before anything is stored, behind which the compiler would look again, row by row. constant: load() reads what nobody writes, which it would ask for when it is used, row by row */
+  template <int Begin, int End, int Batch, bool constant, class Load, class Use>
   __device__ __forceinline__ void forBatches(Load load, Use use) const
   {
-    KSPTCPatchSlice of[KSPTC_WINDOWED_BATCH];
+    KSPTCPatchSlice of[Batch];
 
 #pragma unroll
-    for (int b = 0; b < KSPTC_WINDOWED_BATCH; b++) of[b] = slice_[slice(Begin + b)];
+    for (int b = 0; b < Batch; b++) of[b] = slice_[slice(Begin + b)];
     forBatch<Begin>(of, load);
+    if constexpr (constant) __syncwarp();
     forBatch<Begin>(of, use);
-    if constexpr (Begin + KSPTC_WINDOWED_BATCH < KSPTC_WINDOWED_ROUNDS) forBatches<Begin + KSPTC_WINDOWED_BATCH>(load, use);
+    if constexpr (Begin + Batch < End) forBatches<Begin + Batch, End, Batch, constant>(load, use);
+  }
+
+  /* Rounds that the part has, slice by slice, which takes fewer registers, and those that it has not, whose numbers are under way together */
+  template <int Begin, class Load, class Use>
+  __device__ __forceinline__ void forParts(const double *memory, Load load, Use use) const
+  {
+    constexpr int       End  = Begin + KSPTC_WINDOWED_PART;
+    const double *const mine = part() + threadIdx.x / KSPTC_LANES * KSPTC_WINDOWED_ROWS + threadIdx.x % KSPTC_LANES;
+
+    if (hasPart(Begin)) {
+      forBatches<Begin, End, 1, false>([&](int round, int g, const KSPTCWindowRow &row) { load(round, g, row, row.is ? mine[KSPTC_WINDOWED_ROWS * KSPTC_WINDOWED_WARPS * round + KSPTC_LANES * g] : 1.0); }, use);
+    } else {
+      forBatches<Begin, End, KSPTC_WINDOWED_PART, true>([&](int round, int g, const KSPTCWindowRow &row) { load(round, g, row, row.is ? __ldg(memory + row.row) : 1.0); }, use);
+    }
+    if constexpr (End < KSPTC_WINDOWED_ROUNDS) forParts<End>(memory, load, use);
   }
 
   /* Of this warp in that round */
@@ -262,7 +297,7 @@ private:
   }
 
   const KSPTCWindows &windows_;
-  int                 vectors_, inner_;
+  int                 vectors_, part_, inner_;
   double             *window_;
   KSPTCPatchSlice    *slice_;
   KSPTCWindowCopy    *copy_;
@@ -274,13 +309,22 @@ private:
 
 /* ---- the host's side */
 
-/* What a block has in shared memory: up to so many vectors of its rows beside the windows, of so many bytes. False: not even the windows */
-static inline bool KSPTCWindowsHold(const KSPTCWindows &windows, const KSPTCChip &chip, int vectors, KSPTCWindowShape *shape)
+/* What a block has in shared memory: vectors of its rows beside the windows, as far as there is room. False: not even the windows */
+static inline bool KSPTCWindowsHold(const KSPTCWindows &windows, const KSPTCChip &chip, const KSPTCWindowVectors &vectors, KSPTCWindowShape *shape)
 {
+  const size_t slice = KSPTC_WINDOWED_ROWS * sizeof(PetscScalar);
+  const int    few   = KSPTC_WINDOWED_PART * KSPTC_WINDOWED_WARPS;
+
+  *shape         = {};
   shape->windows = windows;
-  for (shape->vectors = vectors; shape->vectors >= 0; shape->vectors--) {
+  for (shape->vectors = vectors.whole; shape->vectors >= 0; shape->vectors--) {
     shape->shared = KSPTCBytesOfWindows(&windows, shape->vectors);
-    if (shape->shared <= chip.shared) return true;
+    if (shape->shared > chip.shared) continue;
+    const int room = (int)((chip.shared - shape->shared) / slice);
+
+    if (vectors.part) shape->part = room >= windows.slices ? windows.slices : room / few * few;
+    shape->shared += shape->part * slice;
+    return true;
   }
   return false;
 }
@@ -300,7 +344,7 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCWindowShape &shape)
 }
 
 /* can: the device runs the kernel, or there are no windows. Where they are not for this layout they may be for the next one that the same work serves. vectors: that the kernel has use for in shared memory */
-static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJTCLayout *layout, int vectors, PetscBool *can)
+static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJTCLayout *layout, const KSPTCWindowVectors &vectors, PetscBool *can)
 {
   KSPTCWindowShape shape = {};
   KSPTCWindows     windows;
@@ -321,7 +365,7 @@ static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJT
 
 /* kernels: for slots that are constants, and for values of entries. taken: there are windows, and one is launched, unless the device refuses it. multiplied: two vectors, which copies take from addresses that are multiples of 16 */
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], const AIJTCLayout *layout, int vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const PetscScalar *const multiplied[2], const Steps *steps,
+static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], const AIJTCLayout *layout, const KSPTCWindowVectors &vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const PetscScalar *const multiplied[2], const Steps *steps,
                                               KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
   KSPTCWindowedProblem<Scalars, Vectors> problem = {};

@@ -29,7 +29,7 @@ using namespace tcbcgsstreamed;
 namespace
 {
 constexpr int ROUNDS = KSPTC_WINDOWED_ROUNDS, GROUPS = KSPTC_WINDOWED_GROUPS;
-constexpr int VECTORS = 2; /* in shared memory beside the windows, if there is room: rp, x */
+constexpr KSPTCWindowVectors VECTORS = {2, false}; /* rp, x */
 
 using Windowed = KSPTCWindowedProblem<TCBCGSScalars, TCBCGSVectors>;
 

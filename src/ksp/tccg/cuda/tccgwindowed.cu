@@ -8,12 +8,12 @@
                 meanwhile x <- x + a p
 
    Layout
-     Registers: r and w. Shared memory of a block: the windows of p and, if there is room, x of its rows. In device memory p and the diagonal.
+     Registers: r and w, or z. Shared memory of a block: the windows of p and, if there is room, x of its rows. In device memory p and the diagonal.
 
    Memory traffic
      An iteration, 7-point 101^3 (n rows): p of 0.44 n rows written, which others multiply by, and 0.53 n copied to windows: 8 MB through L2, 1.6 us at 5.3 TB/s; a product reads 8 bytes a nonzero
      and the slots from shared memory, update 16 bytes a row, x 16: 96 MB, 3 us at 128 bytes a cycle and multiprocessor. x that is not there, or values of entries, come from device memory: 16 n bytes in a barrier's time, 8 a nonzero. With a
-     preconditioner the diagonal twice, 16 n bytes more.
+     preconditioner the diagonal, 8 n bytes more, of which L1 has some.
 
    References
      tccgstreamed.cu, ksptcwindowed.cuh
@@ -25,18 +25,19 @@ using namespace tccgwindowed;
 namespace
 {
 struct Held {
-  Rows r, w;
+  Rows r, w; /* with a preconditioner z where w was, from update to direct */
 };
 
 /* For the first iteration to form z + 0 p, whatever p holds */
+template <bool scaled>
 __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &held)
 {
   const bool first = P.chunk.first == 0;
 
-  LoadShared(P, own, [&](int row) { return first ? 0.0 : P.v.p[row]; });
+  LoadShared<scaled>(P, own, [&](int row) { return first ? 0.0 : P.v.p[row]; });
   own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
     held.r[round][g] = row.is ? P.v.r[row.row] : 0.0;
-    held.w[round][g] = 0.0;
+    held.w[round][g] = scaled ? held.r[round][g] * ScaleOf<scaled>(P, row) : 0.0;
   });
 }
 
@@ -56,15 +57,12 @@ __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const
 template <bool scaled>
 __device__ __forceinline__ void Direct(const Windowed &P, const Share &own, const Held &held, double b)
 {
-  Rows scale;
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    if (!row.is) return;
+    const double z = (scaled ? held.w : held.r)[round][g], p = KSPTCCombine(z, own.u[row.place], b);
 
-  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { scale[round][g] = ScaleOf<scaled>(P, row); },
-              [&](int round, int g, const KSPTCWindowRow &row) {
-                if (!row.is) return;
-                const double p = KSPTCCombine(held.r[round][g] * scale[round][g], own.u[row.place], b);
-
-                own.u[row.place] = p;
-              });
+    own.u[row.place] = p;
+  });
   own.publish(P.v.p);
 }
 
@@ -90,19 +88,22 @@ __device__ __forceinline__ double Multiply(const Share &own, Held &held, unsigne
   return pw;
 }
 
-/* r */
+/* r, z */
 template <bool scaled>
 __device__ __forceinline__ void Update(const Windowed &P, const Share &own, Held &held, double a, double sum[])
 {
   Rows scale;
 
-  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { scale[round][g] = ScaleOf<scaled>(P, row); },
-              [&](int round, int g, const KSPTCWindowRow &) {
-                double &r = held.r[round][g];
+  ForRowsScaled<scaled>(
+    P, own, [&](int round, int g, const KSPTCWindowRow &, double d) { scale[round][g] = d; },
+    [&](int round, int g, const KSPTCWindowRow &) {
+      double      &r = held.r[round][g], &w = held.w[round][g];
+      const double now = fma(-a, w, r), z = now * scale[round][g];
 
-                r = fma(-a, held.w[round][g], r);
-                AddTested<scaled>(P, r, r * scale[round][g], sum);
-              });
+      r = now;
+      if (scaled) w = z;
+      AddTested<scaled>(P, now, z, sum);
+    });
 }
 
 template <bool scaled, bool valued>
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
   __syncthreads();     /* nobody writes them before all have looked */
   if (stopped) return; /* all blocks: nobody writes the scalars then */
   own.initialize(P.slots);
-  Load(P, own, held);
+  Load<scaled>(P, own, held);
   if (threadIdx.x == 0) {
     BeginIteration(s, it == 0);
     told.tell(s.stop, s.b);
@@ -183,7 +184,7 @@ PetscErrorCode tccgstreamed::PrepareWindows(const AIJTCLayout *layout, PetscBool
 {
   PetscFunctionBegin;
   *can = PETSC_TRUE;
-  for (int k = 0; k < 8 && *can; k++) PetscCall(KSPTCWindowedPrepare(KernelOf(k / 4, k / 2 % 2, k % 2), layout, VECTORS, can));
+  for (int k = 0; k < 8 && *can; k++) PetscCall(KSPTCWindowedPrepare(KernelOf(k / 4, k / 2 % 2, k % 2), layout, VectorsOf(k / 2 % 2), can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -195,6 +196,6 @@ PetscErrorCode tccgstreamed::RunWindowed(const AIJTCLayout *layout, const KSPTCC
 
   PetscFunctionBegin;
   *taken = PETSC_FALSE;
-  if (!v->constant) PetscCall(KSPTCWindowedRun(kernels, layout, VECTORS, chunk, v, multiplied, steps, work, taken, refused, stream));
+  if (!v->constant) PetscCall(KSPTCWindowedRun(kernels, layout, VectorsOf(scaled), chunk, v, multiplied, steps, work, taken, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -12,7 +12,11 @@ namespace tccgwindowed
 using namespace tccgstreamed;
 
 constexpr int ROUNDS = KSPTC_WINDOWED_ROUNDS, GROUPS = KSPTC_WINDOWED_GROUPS;
-constexpr int VECTORS = 1; /* in shared memory beside the windows, if there is room: x */
+/* x and, as far as there is room, the diagonal */
+constexpr KSPTCWindowVectors VectorsOf(bool scaled)
+{
+  return {1, scaled};
+}
 
 using Windowed = KSPTCWindowedProblem<TCCGScalars, TCCGVectors>;
 
@@ -30,13 +34,15 @@ struct Share : KSPTCWindowedShare {
 /* Of this thread's rows, in registers. Of numbers that are no rows all such vectors are 0 */
 typedef double Rows[ROUNDS][GROUPS];
 
-/* u <- what of() says of a row and, if that is in shared memory, x */
-template <class Of>
+/* u <- what of() says of a row; x and the diagonal, as far as they are in shared memory */
+template <bool scaled, class Of>
 __device__ __forceinline__ void LoadShared(const Windowed &P, const Share &own, Of of)
 {
-  own.forRows([&](int, int, const KSPTCWindowRow &row) {
-    if (row.is) own.u[row.place] = of(row.row);
-    if (row.is && own.chip) own.held[row.number] = P.v.x[row.row];
+  own.forRows([&](int round, int, const KSPTCWindowRow &row) {
+    if (!row.is) return;
+    own.u[row.place] = of(row.row);
+    if (own.chip) own.held[row.number] = P.v.x[row.row];
+    if (scaled && own.hasPart(round)) own.part()[row.number] = P.v.diagonal[row.row];
   });
 }
 
@@ -52,6 +58,14 @@ template <bool scaled>
 __device__ __forceinline__ double ScaleOf(const Windowed &P, const KSPTCWindowRow &row)
 {
   return scaled && row.is ? __ldg(P.v.diagonal + row.row) : 1.0;
+}
+
+/* load(round, group, row, scale) for the rows of some slices, then use(round, group, row) for them */
+template <bool scaled, class Load, class Use>
+__device__ __forceinline__ void ForRowsScaled(const Windowed &P, const Share &own, Load load, Use use)
+{
+  if constexpr (scaled) own.forRowsWithPart(P.v.diagonal, load, use);
+  else own.forRows([&](int round, int g, const KSPTCWindowRow &row) { load(round, g, row, 1.0); }, use);
 }
 
 /* The sums of an iteration's second reduction */

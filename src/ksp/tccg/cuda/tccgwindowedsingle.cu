@@ -25,18 +25,37 @@ namespace
 {
 struct Held {
   Rows w, p;
+  bool quotients; /* the warp has r from z */
 };
 
+/* z / d for d far from the ends of the range of numbers: what compilers make of a quotient calls a function for those, which costs registers everywhere */
+__device__ __forceinline__ double Quotient(double z, double d)
+{
+  double y, q;
+
+  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(d)); /* off by 2^-20 or so, of which each of the next two steps makes the square */
+  y = fma(y, fma(-d, y, 1.0), y);
+  q = z * y;
+  return fma(y, fma(-d, q, z), q);
+}
+
 /* For the first iteration to form z + 0 p and A z + 0 w, whatever p and w hold */
+template <bool scaled>
 __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &held)
 {
-  const bool first = P.chunk.first == 0;
+  const double least = 0x1p-128;
+  const bool   first = P.chunk.first == 0;
+  bool         may   = scaled;
 
-  LoadShared(P, own, [&](int row) { return P.v.z[row]; });
+  LoadShared<scaled>(P, own, [&](int row) { return P.v.z[row]; });
   own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
+    const double d = fabs(ScaleOf<scaled>(P, row));
+
     held.w[round][g] = !first && row.is ? P.v.w[row.row] : 0.0;
     held.p[round][g] = !first && row.is ? P.v.p[row.row] : 0.0;
+    may              = may && d >= least && d <= 1.0 / least;
   });
+  held.quotients = __all_sync(AIJTC_ALL_LANES, may);
 }
 
 template <bool scaled>
@@ -45,9 +64,13 @@ __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const
   StoreShared(P, own);
   own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
     if (!row.is) return;
-    P.v.w[row.row]                    = held.w[round][g];
-    P.v.p[row.row]                    = held.p[round][g];
-    (scaled ? P.v.z : P.v.r)[row.row] = own.u[row.place];
+    const double z = own.u[row.place];
+
+    P.v.w[row.row] = held.w[round][g];
+    P.v.p[row.row] = held.p[round][g];
+    if (scaled) P.v.z[row.row] = z;
+    if (!scaled) P.v.r[row.row] = z;
+    else if (held.quotients) P.v.r[row.row] = Quotient(z, ScaleOf<scaled>(P, row));
   });
 }
 
@@ -75,24 +98,34 @@ __device__ __forceinline__ double Multiply(const Share &own, Held &held, double 
   return pw;
 }
 
-/* r, z. Without preconditioner z is r */
+/* r, z. quotients: r is z over the diagonal. Without preconditioner z is r */
+template <bool scaled, bool quotients>
+__device__ __forceinline__ void UpdateRows(const Windowed &P, const Share &own, const Held &held, double a, double sum[])
+{
+  Rows before, scale;
+
+  ForRowsScaled<scaled>(
+    P, own,
+    [&](int round, int g, const KSPTCWindowRow &row, double d) {
+      scale[round][g]  = d;
+      before[round][g] = !row.is ? 0.0 : scaled && !quotients ? P.v.r[row.row] : own.u[row.place];
+    },
+    [&](int round, int g, const KSPTCWindowRow &row) {
+      const double d = scale[round][g], r = fma(-a, held.w[round][g], quotients ? Quotient(before[round][g], d) : before[round][g]), z = r * d;
+
+      if (row.is) own.u[row.place] = z;
+      if (row.is && scaled && !quotients) P.v.r[row.row] = r;
+      AddTested<scaled>(P, r, z, sum);
+    });
+}
+
 template <bool scaled>
 __device__ __forceinline__ void Update(const Windowed &P, const Share &own, const Held &held, double a, double sum[])
 {
-  Rows r, scale;
-
-  own.forRows(
-    [&](int round, int g, const KSPTCWindowRow &row) {
-      r[round][g]     = !row.is ? 0.0 : scaled ? P.v.r[row.row] : own.u[row.place];
-      scale[round][g] = ScaleOf<scaled>(P, row);
-    },
-    [&](int round, int g, const KSPTCWindowRow &row) {
-      const double now = fma(-a, held.w[round][g], r[round][g]), z = now * scale[round][g];
-
-      if (row.is) own.u[row.place] = z;
-      if (row.is && scaled) P.v.r[row.row] = now;
-      AddTested<scaled>(P, now, z, sum);
-    });
+  if constexpr (scaled) {
+    if (held.quotients) UpdateRows<true, true>(P, own, held, a, sum);
+    else UpdateRows<true, false>(P, own, held, a, sum);
+  } else UpdateRows<false, false>(P, own, held, a, sum);
   own.publish(P.v.z);
 }
 
@@ -118,7 +151,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
   __syncthreads();     /* nobody writes them before all have looked */
   if (stopped) return; /* all blocks: nobody writes the scalars then */
   own.initialize(P.slots);
-  Load(P, own, held);
+  Load<scaled>(P, own, held);
   if (threadIdx.x == 0) {
     BeginIteration(s, it == 0);
     told.tell(s.stop, s.b);
