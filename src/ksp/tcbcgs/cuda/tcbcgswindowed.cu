@@ -28,7 +28,7 @@ using namespace tcbcgsstreamed;
 
 namespace
 {
-constexpr int ROUNDS = KSPTC_WINDOWED_ROUNDS, GROUPS = KSPTC_WINDOWED_GROUPS;
+constexpr int                ROUNDS = KSPTC_WINDOWED_ROUNDS, GROUPS = KSPTC_WINDOWED_GROUPS;
 constexpr KSPTCWindowVectors VECTORS = {2, false}; /* rp, x */
 
 using Windowed = KSPTCWindowedProblem<TCBCGSScalars, TCBCGSVectors>;

@@ -12,6 +12,7 @@ namespace tccgwindowed
 using namespace tccgstreamed;
 
 constexpr int ROUNDS = KSPTC_WINDOWED_ROUNDS, GROUPS = KSPTC_WINDOWED_GROUPS;
+
 /* x and, as far as there is room, the diagonal */
 constexpr KSPTCWindowVectors VectorsOf(bool scaled)
 {
@@ -54,6 +55,7 @@ __device__ __forceinline__ void StoreShared(const Windowed &P, const Share &own)
   });
 }
 
+/* From device memory; in iterations ForRowsScaled() */
 template <bool scaled>
 __device__ __forceinline__ double ScaleOf(const Windowed &P, const KSPTCWindowRow &row)
 {

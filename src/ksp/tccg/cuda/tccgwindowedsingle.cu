@@ -7,12 +7,13 @@
                 meanwhile x <- x + a p
 
    Layout
-     Registers: w and p. Shared memory of a block: the windows of z and, if there is room, x of its rows. In device memory z, the diagonal and, where z is not r, r.
+     Registers: w and p. Shared memory of a block: the windows of z and, if there is room, x of its rows, and the diagonal of as many slices as there is room for. In device memory z and the rest of the diagonal. r is z over the
+     diagonal: a quotient is off by half a unit in the last place, as what is stored would be. Only warps whose rows have a diagonal that is 0 or far from 1 somewhere, so that z may not say what r is, have r in device memory.
 
    Memory traffic
      An iteration, 7-point 101^3 (n rows): z of 0.44 n rows written, which others multiply by, and 0.53 n copied to windows: 8 MB through L2, 1.6 us at 5.3 TB/s; a product reads 8 bytes a nonzero
      and the slots from shared memory, update 16 bytes a row, x 16: 96 MB, 3 us at 128 bytes a cycle and multiprocessor. x that is not there, or values of entries, come from device memory: 16 n bytes in a barrier's time, 8 a nonzero. With a
-     preconditioner r read and written, and the diagonal, 24 n bytes more.
+     preconditioner 8 bytes a row more: 7-point 101^3 6 MB of shared memory, and 2 MB from device memory.
 
    References
      tccgstreamedsingle.cu, ksptcwindowed.cuh
