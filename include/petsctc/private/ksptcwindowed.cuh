@@ -9,7 +9,7 @@
             Slots of a patch's slices are made of those of the layout's before the first call, and anew whenever that may have other values; whether all columns are in the windows is found then. Sums have the
             bits of all other products of the layout.
    Layout   aijtclayout.h; ksptcwindowed.h. Slots: KSPTCWindowTurn[block][slice][turn], and behind them int[block][slice], how many slots, and values of
-            entries, if they have such: [block][slice][slot][row]. Shared memory of a block: the windows; vectors of its rows; which rows its slices have, and
+            entries, if they have such: [block][slice][slot][row]. Shared memory of a block: the windows; a vector of its rows in part, and whole ones; which rows its slices have, and
             what is copied; its slots, a value and a distance each, and for each lane a bit a slot and row.
    Memory   an iteration: 8 bytes written for each row that another block multiplies by, and what the windows have of those read from L2: 7-point 101^3 3.3 and 4.2 MB, 1.5 us at 5.3 TB/s. A product: 8 bytes a nonzero in
             shared memory, 58 MB, 1.8 us at 128 bytes a cycle and multiprocessor

@@ -7,8 +7,8 @@
                 meanwhile x <- x + a p
 
    Layout
-     Registers: w and p. Shared memory of a block: the windows of z and, if there is room, x of its rows, and the diagonal of as many slices as there is room for. In device memory z and the rest of the diagonal. r is z over the
-     diagonal: a quotient is off by half a unit in the last place, as what is stored would be. Only warps whose rows have a diagonal that is 0 or far from 1 somewhere, so that z may not say what r is, have r in device memory.
+     Registers: w and p. Shared memory of a block: the windows of z and, if there is room, x of its rows, and the diagonal of all slices, or of as many times 16 as there is room for. In device memory z and the rest of the diagonal. r is z over the
+     diagonal, in iterations: of z and the quotient, both rounded, it is off by a unit in the last place at most. Warps whose rows have a diagonal that is 0 or far from 1 somewhere, so that z may not say what r is, have r in device memory.
 
    Memory traffic
      An iteration, 7-point 101^3 (n rows): z of 0.44 n rows written, which others multiply by, and 0.53 n copied to windows: 8 MB through L2, 1.6 us at 5.3 TB/s; a product reads 8 bytes a nonzero
@@ -29,7 +29,7 @@ struct Held {
   bool quotients; /* the warp has r from z */
 };
 
-/* z / d for d far from the ends of the range of numbers: what compilers make of a quotient calls a function for those, which costs registers everywhere */
+/* z / d for d far from the ends of the range of numbers: what compilers make of a quotient calls a function for those, which costs registers everywhere. Infinity becomes NaN */
 __device__ __forceinline__ double Quotient(double z, double d)
 {
   double y, q;
@@ -59,8 +59,9 @@ __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &
   held.quotients = __all_sync(AIJTC_ALL_LANES, may);
 }
 
+/* updated: r is another one than before the call */
 template <bool scaled>
-__device__ __forceinline__ void Store(const Windowed &P, const Share &own, const Held &held)
+__device__ __forceinline__ void Store(const Windowed &P, const Share &own, const Held &held, bool updated)
 {
   StoreShared(P, own);
   own.forRows([&](int round, int g, const KSPTCWindowRow &row) {
@@ -71,7 +72,7 @@ __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const
     P.v.p[row.row] = held.p[round][g];
     if (scaled) P.v.z[row.row] = z;
     if (!scaled) P.v.r[row.row] = z;
-    else if (held.quotients) P.v.r[row.row] = Quotient(z, ScaleOf<scaled>(P, row));
+    else if (held.quotients && updated) P.v.r[row.row] = Quotient(z, ScaleOf<scaled>(P, row));
   });
 }
 
@@ -187,7 +188,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
-  if (began) Store<scaled>(P, own, held);
+  if (began) Store<scaled>(P, own, held, it > P.chunk.first);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
   if (threadIdx.x == 0) *P.scalars = s;
