@@ -436,7 +436,7 @@ TEST_P(CGStreamed, DiagonalOfManyValues)
   Vector         d(b.size());
   System         zero = system;
 
-  for (PetscInt r = 0; r < system.A.m; r++) d[r] = 0.1 + 0.1 * (PetscScalar)(r * 7919 % 10007) / 10007;
+  for (PetscInt r = 0; r < system.A.m; r++) d[r] = 0.1 + 0.1 * (PetscScalar)(r % 10007 * 7919 % 10007) / 10007;
   ASSERT_NO_FATAL_FAILURE(ExpectIteratesOfDiagonal(GetParam(), system, b, d));
   std::fill(zero.A.a.begin(), zero.A.a.end(), 0.0);
   Solve<SingleStreamedCG> none(GetParam(), zero, Jacobi::Left, b, d);

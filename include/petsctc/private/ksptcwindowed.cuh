@@ -267,7 +267,7 @@ private:
   __device__ __forceinline__ void forParts(const double *memory, Load load, Use use) const
   {
     constexpr int       End  = Begin + KSPTC_WINDOWED_PART;
-    const double *const mine = part() + threadIdx.x / KSPTC_LANES * KSPTC_WINDOWED_ROWS + threadIdx.x % KSPTC_LANES;
+    const double *const mine = part() + threadIdx.x / KSPTC_LANES * KSPTC_WINDOWED_ROWS + threadIdx.x % KSPTC_LANES; /* the thread's first row; of the others part()[row.number] would be an address of its own for each */
 
     if (hasPart(Begin)) {
       forBatches<Begin, End, 1, false>([&](int round, int g, const KSPTCWindowRow &row) { load(round, g, row, row.is ? mine[KSPTC_WINDOWED_ROWS * KSPTC_WINDOWED_WARPS * round + KSPTC_LANES * g] : 1.0); }, use);

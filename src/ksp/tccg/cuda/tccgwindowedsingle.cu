@@ -68,11 +68,10 @@ __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const
     if (!row.is) return;
     const double z = own.u[row.place];
 
-    P.v.w[row.row] = held.w[round][g];
-    P.v.p[row.row] = held.p[round][g];
-    if (scaled) P.v.z[row.row] = z;
-    if (!scaled) P.v.r[row.row] = z;
-    else if (held.quotients && updated) P.v.r[row.row] = Quotient(z, ScaleOf<scaled>(P, row));
+    P.v.w[row.row]                    = held.w[round][g];
+    P.v.p[row.row]                    = held.p[round][g];
+    (scaled ? P.v.z : P.v.r)[row.row] = z;
+    if (scaled && held.quotients && updated) P.v.r[row.row] = Quotient(z, ScaleOf<scaled>(P, row));
   });
 }
 
