@@ -10,8 +10,8 @@ namespace
 /* docs/layout.md has the rule */
 constexpr PetscInt   WINDOW          = 8192;
 constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 128, SHORT_MAX_UNEVEN = 8; /* lengths */
-constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_FOUR_TILES = 65536;
-constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
+constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768, ROWS_FOR_FOUR_TILES = 65536;
+constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
 constexpr PetscCount DICT_MIN = 800000;
 constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
 
@@ -30,7 +30,8 @@ PetscInt RowGroups(PetscInt m, PetscCount nnz, PetscBool common, PetscInt longes
 {
   if (!common) return m >= ROWS_FOR_FOUR_GROUPS && nnz <= (PetscCount)LENGTH_FOR_FOUR_GROUPS_OTHER * m && AllMayBeShort(longest) ? 4 : 1;
   if (m >= ROWS_FOR_FOUR_GROUPS) return 4;
-  return m >= ROWS_FOR_TWO_GROUPS && nnz <= (PetscCount)LENGTH_FOR_TWO_GROUPS * m ? 2 : 1;
+  if (m >= ROWS_FOR_TWO_GROUPS && nnz <= (PetscCount)LENGTH_FOR_TWO_GROUPS * m) return 2;
+  return m >= ROWS_FOR_TWO_SHORT && nnz <= (PetscCount)LENGTH_FOR_TWO_SHORT * m ? 2 : 1;
 }
 
 /* Nonzeros enough that a column may be needed twice in a block: 4.5 a row */
