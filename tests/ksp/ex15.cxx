@@ -1,4 +1,4 @@
-static char help[] = "Resident solvers with the matrix on the chip, its rows dealt to the multiprocessors in the order of the clusters of a gathered layout: PETSc's numbers.\n\n\
+static char help[] = "Resident solvers with the matrix on the chip, its rows dealt to the multiprocessors by region of their graph, since the layout is gathered: PETSc's numbers.\n\n\
   -m <m>, -k <k> : points of the grid, which is numbered at random\n\n";
 
 #include "ab.h"

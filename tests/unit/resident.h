@@ -288,16 +288,25 @@ class OwnedForm {
 public:
   OwnedForm(bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, const std::vector<PetscInt> &order = {}) : OwnedForm(cuda, A, vectors, chip, KSPTCOrder{nullptr, 0, 0}, order) { }
   /* grid: unless there is an order */
-  OwnedForm(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, KSPTCOrder grid, const std::vector<PetscInt> &order = {}) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a), order_(cuda, order)
+  OwnedForm(bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, KSPTCOrder grid, const std::vector<PetscInt> &order = {}) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a), order_(cuda, order)
   {
     if (!order.empty()) grid.rows = order_;
+    Create(cuda, A, vectors, chip, &grid);
+    Release(cuda, &grid);
+  }
+  /* The order stays, for another form, until it is released */
+  OwnedForm(bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, KSPTCOrder *order) : i_(cuda, A.i), j_(cuda, A.j), a_(cuda, A.a), order_(cuda, {}) { Create(cuda, A, vectors, chip, order); }
+  /* Takes one that is there */
+  explicit OwnedForm(const KSPTCForm *made) : form(*made), fits(PETSC_TRUE), i_(made->cuda, {}), j_(made->cuda, {}), a_(made->cuda, {}), order_(made->cuda, {}) { }
+  static void Release(PETSC_UNUSED bool cuda, KSPTCOrder *order)
+  {
 #if PETSCTC_HAVE_CUDA
     if (cuda) {
-      EXPECT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i_, j_, a_, &grid, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+      EXPECT_EQ(KSPTCOrderRelease_CUDA(order), PETSC_SUCCESS);
       return;
     }
 #endif
-    EXPECT_EQ(KSPTCFormCreate_Host(A.m, A.i[A.m], i_, j_, a_, &grid, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+    EXPECT_EQ(KSPTCOrderRelease_Host(order), PETSC_SUCCESS);
   }
   OwnedForm(const OwnedForm &) = delete;
   ~OwnedForm()
@@ -342,6 +351,17 @@ public:
   PetscBool fits = PETSC_FALSE;
 
 private:
+  void Create(PETSC_UNUSED bool cuda, const Csr &A, KSPTCVectors vectors, const KSPTCChip &chip, KSPTCOrder *order)
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda) {
+      EXPECT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i_, j_, a_, order, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+      return;
+    }
+#endif
+    EXPECT_EQ(KSPTCFormCreate_Host(A.m, A.i[A.m], i_, j_, a_, order, vectors, &chip, &form, &fits, nullptr), PETSC_SUCCESS);
+  }
+
   Array<PetscInt>    i_, j_;
   Array<PetscScalar> a_;
   Array<PetscInt>    order_;

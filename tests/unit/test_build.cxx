@@ -1,4 +1,5 @@
 /* Builds and refreshes on the device of matrices that keep all of it busy, and builds without memory. Small patterns in all forms: test_layout.cxx */
+#include "fulldevice.h"
 #include "layouts.h"
 
 namespace
@@ -210,58 +211,6 @@ TEST_P(Build, RefreshTellsWhenOneValueDoesNotFit)
 }
 
 INSTANTIATE_TEST_SUITE_P(, Build, ::testing::ValuesIn(large), [](const auto &info) { return info.param.name; });
-
-#if PETSCTC_HAVE_CUDA
-namespace
-{
-/* Takes all device memory, and gives it back piece by piece */
-class FullDevice {
-public:
-  FullDevice()
-  {
-    size_t available = 0, total = 0;
-
-    EXPECT_EQ(cudaMemGetInfo(&available, &total), cudaSuccess);
-    for (size_t bytes = available; bytes >= least;) {
-      void *piece = nullptr;
-
-      if (cudaMalloc(&piece, bytes) == cudaSuccess) pieces.push_back(piece);
-      else {
-        (void)cudaGetLastError();
-        bytes /= 2;
-      }
-    }
-  }
-  FullDevice(const FullDevice &) = delete;
-  ~FullDevice()
-  {
-    while (GiveBack()) { }
-  }
-  bool GiveBack()
-  {
-    if (pieces.empty()) return false;
-    EXPECT_EQ(cudaFree(pieces.back()), cudaSuccess);
-    pieces.pop_back();
-    return true;
-  }
-
-private:
-  static constexpr size_t least = 256; /* the unit of cudaMalloc(): less leaves room for small arrays */
-  std::vector<void *>     pieces;
-};
-
-/* What streams gave back leaves the pool, where builds would find it */
-cudaError_t EmptyPool()
-{
-  int           device = 0;
-  cudaMemPool_t pool   = nullptr;
-  cudaError_t   cerr   = cudaGetDevice(&device);
-
-  if (cerr == cudaSuccess) cerr = cudaDeviceGetDefaultMemPool(&pool, device);
-  return cerr == cudaSuccess ? cudaMemPoolTrimTo(pool, 0) : cerr;
-}
-} // namespace
-#endif
 
 /* Memory comes back piece by piece, so that builds fail at their first allocation, later ones, and at last not any more */
 TEST(BuildMemory, FailureIsAMemoryErrorAndLeavesNothing)

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <petsctc/private/ksptcregions.h>
 #include <petsctc/private/tccgresident.h>
+#include "fulldevice.h"
 #include "resident.h"
 
 namespace
@@ -250,6 +252,155 @@ TEST_P(ResidentForm, CutsGridsIntoPencils)
       ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
     }
   }
+}
+
+/* A matrix and the same beside it, without an edge between them */
+Csr Twice(const Csr &A)
+{
+  Csr B = A;
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) {
+      B.j.push_back(A.m + A.j[k]);
+      B.a.push_back(A.a[k]);
+    }
+    B.i.push_back((PetscInt)B.j.size());
+  }
+  B.m = B.n = 2 * A.m;
+  return B;
+}
+
+/* The same with its last rows, one of so many, without neighbours */
+Csr WithIdentityRowsLast(const Csr &A, PetscInt n)
+{
+  const PetscInt first = A.m - A.m / n;
+
+  return Keeping(A, [first](PetscInt r, PetscInt c, PetscInt) { return c == r || (r < first && c < first); });
+}
+
+/* So many rows, those behind A's with their diagonal entry alone */
+Csr WithRowsBehind(Csr A, PetscInt m)
+{
+  for (; A.m < m; A.m++) {
+    A.j.push_back(A.m);
+    A.a.push_back(1.0);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  A.n = m;
+  return A;
+}
+
+/* Regions are all rows, each once, with no more than `fewer` of the ghosts that clusters leave; rows without neighbours, which weigh less, are spread: no block has far more
+   rows than its part; the form is the same in both memories */
+void ExpectRegions(bool cuda, const Csr &A, double fewer)
+{
+  const KSPTCOrder      regions = {nullptr, 0, 0, PETSC_TRUE};
+  const KSPTCChip       chip    = {33, SIZE_MAX};
+  std::vector<PetscInt> clusters(A.m);
+
+  ASSERT_EQ(AIJTCClusterRows_Host(A.m, A.i.data(), A.j.data(), clusters.data(), nullptr), PETSC_SUCCESS);
+  const OwnedForm      by_region(false, A, four, chip, regions), by_cluster(false, A, four, chip, clusters);
+  std::vector<int32_t> order = by_region.Get(by_region.form.order, A.m), row = by_region.Get(by_region.form.block_row, by_region.form.blocks + 1);
+
+  for (int b = 0; b < by_region.form.blocks; b++) ASSERT_LE((double)(row[b + 1] - row[b]) * by_region.form.blocks, 1.3 * A.m) << "block " << b;
+  std::sort(order.begin(), order.end());
+  for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(order[r], r);
+  ASSERT_LE(by_region.form.ghosts, fewer * by_cluster.form.ghosts);
+  if (!cuda) return;
+  const OwnedForm expected(false, A, four, Chip(cuda), regions), computed(cuda, A, four, Chip(cuda), regions);
+
+  ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, computed));
+}
+
+/* Meshes whose numbers mean nothing, one way, with rows that nothing reaches, with such rows side by side, in two parts, of one cluster, without edges */
+TEST_P(ResidentForm, OrdersByRegion)
+{
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Renumbered(TwentySevenPoint(40)), 0.8));
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Renumbered(Thinned(TwentySevenPoint(34), 3)), 0.9));
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, WithIsolatedRows(Renumbered(SevenPoint(40)), 4), 0.9));
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, WithIdentityRowsLast(Renumbered(SevenPoint(40)), 4), 0.9));
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Twice(Renumbered(SevenPoint(31))), 0.9));
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Renumbered(SevenPoint(6)), 1.0));
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Banded(9000, 9000, {0}), 1.0));
+}
+
+/* Where there are more clusters than a graph is made of, rows come by cluster: these of neighbours among the first rows, whose numbers mean nothing, and else of one row */
+TEST_P(ResidentForm, ManyClustersComeAsTheyAre)
+{
+  const Csr             mesh = Renumbered(SevenPoint(30)), A = WithRowsBehind(mesh, KSPTC_REGION_CLUSTERS * 300);
+  std::vector<PetscInt> clusters(A.m);
+  Array<PetscInt>       i(cuda, A.i), j(cuda, A.j), order(cuda, clusters);
+  PetscBool             room = PETSC_TRUE;
+
+  ASSERT_EQ(AIJTCClusterRows_Host(A.m, A.i.data(), A.j.data(), clusters.data(), nullptr), PETSC_SUCCESS);
+  ASSERT_FALSE(std::is_sorted(clusters.begin(), clusters.end()));
+#if PETSCTC_HAVE_CUDA
+  if (cuda) { ASSERT_EQ(KSPTCOrderByRegion_CUDA(A.m, i, j, 4, 132, order, &room, nullptr), PETSC_SUCCESS); }
+#endif
+  if (!cuda) { ASSERT_EQ(KSPTCOrderByRegion_Host(A.m, i, j, 4, 132, order, &room, nullptr), PETSC_SUCCESS); }
+  ASSERT_TRUE(room);
+  ASSERT_EQ(order.Values(), clusters);
+}
+
+/* A chip whose blocks have room for the vectors of their rows, but not of their ghosts: that is known when there is an order */
+KSPTCChip WithoutRoom(const OwnedForm &form, const KSPTCChip &chip)
+{
+  return {chip.blocks, 1 + KSPTCBytesOfVectors(form.form.m, 0, 0, form.form.vectors) / form.form.blocks};
+}
+
+/* A form for which blocks have no room leaves the order to the one after it, which is as if it were the first */
+TEST_P(ResidentForm, OrderIsMadeOnce)
+{
+  const Csr             A       = Renumbered(SevenPoint(40));
+  const KSPTCChip       chip    = Chip(cuda);
+  const KSPTCOrder      regions = {nullptr, 0, 0, PETSC_TRUE};
+  KSPTCOrder            order   = regions;
+  const OwnedForm       expected(false, A, four, chip, regions), refused(cuda, A, four, WithoutRoom(expected, chip), &order);
+  const PetscInt *const made = order.made;
+  const OwnedForm       taken(cuda, A, four, chip, &order);
+
+  EXPECT_FALSE(refused.fits);
+  EXPECT_NE(made, nullptr);
+  EXPECT_EQ(order.made, made);
+  EXPECT_NO_FATAL_FAILURE(ExpectSameForm(expected, taken));
+  OwnedForm::Release(cuda, &order);
+  EXPECT_EQ(order.made, nullptr);
+}
+
+/* Memory comes back piece by piece: where there is too little for an order, or for a form, there is none, and nothing is left of it */
+TEST(BuildMemory, WithoutRoomThereIsNoOrder)
+{
+  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+#if PETSCTC_HAVE_CUDA
+  const Csr          A       = Renumbered(SevenPoint(SmallSystems() ? 20 : 70));
+  const KSPTCOrder   regions = {nullptr, 0, 0, PETSC_TRUE};
+  const KSPTCChip    chip    = Chip(true);
+  const OwnedForm    expected(false, A, four, chip, regions), loads_kernels(true, A, four, chip, regions);
+  const KSPTCChip    none = WithoutRoom(expected, chip);
+  Array<PetscInt>    i(true, A.i), j(true, A.j);
+  Array<PetscScalar> a(true, A.a);
+  KSPTCForm          form    = {};
+  KSPTCOrder         order   = regions;
+  PetscBool          fits    = PETSC_FALSE;
+  int                refused = 0;
+
+  ASSERT_TRUE(expected.fits);
+  ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  ASSERT_EQ(EmptyPool(), cudaSuccess);
+  for (FullDevice full; !fits;) { /* as the engine does: a form for which there is no room on the chip, and then another in the same order */
+    for (const KSPTCChip &of : {none, chip}) ASSERT_EQ(KSPTCFormCreate_CUDA(A.m, A.i[A.m], i, j, a, &order, four, &of, &form, &fits, nullptr), PETSC_SUCCESS);
+    ASSERT_EQ(cudaGetLastError(), cudaSuccess) << "left behind for the next launch";
+    if (fits) break;
+    refused++;
+    ASSERT_EQ(form.order, nullptr);
+    ASSERT_EQ(form.value, nullptr);
+    OwnedForm::Release(true, &order);
+    ASSERT_TRUE(full.GiveBack());
+  }
+  EXPECT_GE(refused, 1);
+  OwnedForm::Release(true, &order);
+  ASSERT_NO_FATAL_FAILURE(ExpectSameForm(expected, OwnedForm(&form)));
+#endif
 }
 
 /* No block has more than its part and one row. Four vectors of 8 bytes are as large as four nonzeros of 10, six as five */

@@ -216,6 +216,11 @@ AIJTC_HOST_DEVICE static inline bool AIJTCIsSeed(PetscInt r)
   return (h ^ h >> 16) % AIJTC_CLUSTER == 0;
 }
 
+/* The rows of a square matrix by cluster, and of one cluster ascending. On the host order[m] and, unless it is NULL, cluster[m], the seeds of these rows, or the row where none has reached it; on a device both are parts of work[],
+   as is all else that it takes: work NULL: tells the bytes, and does nothing */
+PETSC_INTERN PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt order[], PetscInt cluster[]);
+PETSC_INTERN PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], void *work, size_t *bytes, int32_t **order, uint32_t **cluster, PetscTCStream stream);
+
 /* Replaces every PETSC_DECIDE in params; bs, common and longest as AIJTCProbe found them. docs/layout.md has the rule. */
 PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params);
 

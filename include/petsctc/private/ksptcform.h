@@ -2,7 +2,7 @@
    The resident form of a matrix, for solvers whose iterations are one kernel (ksptcresident.h): rows dealt to the blocks of the kernel, each of which holds the vectors of its own in shared memory, and of the matrix as many
    slices, from its first on, as there is room for; the others it reads from device memory in every product. Raw pointers, sizes and a stream: no PETSc object. Every launcher X_CUDA has a host twin X_Host of the same signature, and the arrays that they make have the same bytes.
 
-   Rows and columns have numbers of the form's own where an order is given: row n of the form is row order[n] of the matrix. An order of clusters, as gathered layouts have (aijtclayout.h), leaves blocks far fewer ghosts
+   Rows and columns have numbers of the form's own where an order is given: row n of the form is row order[n] of the matrix. Regions of the graph (ksptcregions.h) leave blocks far fewer ghosts
    than numbers without meaning do; so do pencils on a grid whose rows come line by line and plane by plane (of a stencil without diagonals): slabs of equally many rows, each cut into equally many pencils of whole lines, so that a block of the form has a
    pencil and a surface of four narrow sides instead of two whole planes. Below, rows and columns are those of the form.
 
@@ -56,11 +56,15 @@ struct KSPTCVectors {
   int more = 0;
 };
 
-/* An order of the rows: those given, all of them, each once, in the memory of the CSR arrays; or, with plane > 0, pencils on a grid of planes of so many rows, of lines of so many (1: a grid of lines alone); or the matrix's */
-typedef struct {
+/* An order of the rows: those given, all of them, each once, in the memory of the CSR arrays; or regions of the graph (ksptcregions.h), which the first form that is
+   made with them leaves to others of the same pattern; or, with plane > 0, pencils on a grid of planes of so many rows, of lines of so many (1: a grid of
+   lines alone); or the matrix's */
+struct KSPTCOrder {
   const PetscInt *rows;
   PetscInt        plane, line;
-} KSPTCOrder;
+  PetscBool       regions = PETSC_FALSE;
+  PetscInt       *made    = NULL; /* regions: of that form */
+};
 
 /* What a device offers to a kernel of which one block runs on each multiprocessor */
 struct KSPTCChip {
@@ -75,7 +79,7 @@ typedef struct {
   PetscBool    cuda; /* memory space of the arrays */
   int32_t      m;
   PetscCount   nnz;
-  KSPTCVectors vectors; /* that the solver holds at least: decides how rows are dealt */
+  KSPTCVectors vectors; /* that the solver holds at least, and those beside them: decides how rows are dealt */
   int32_t      blocks, lanes, slices, places, ghosts;
   int32_t      parts;                     /* of rows, that a block has at most */
   int32_t     *order;                     /* [m] rows of the matrix, or NULL: those of the form */
@@ -143,6 +147,12 @@ PETSCTC_HOST_DEVICE size_t KSPTCMostBytes(const KSPTCForm *form, const size_t by
   return bytes[rows] + (size_t)(vectors.ghosts > form->vectors.ghosts ? vectors.ghosts - form->vectors.ghosts : 0) * form->most_ghosts * sizeof(PetscScalar);
 }
 
+/* Has it been dealt to thin blocks, which have vectors of their rows as far as there is room? */
+static inline PetscBool KSPTCFormIsThin(const KSPTCForm *form)
+{
+  return (PetscBool)(form->vectors.more > 0);
+}
+
 /* Bytes of shared memory of a block that holds all, at most */
 PETSCTC_HOST_DEVICE size_t KSPTCWholeBytes(const KSPTCForm *form, KSPTCVectors vectors)
 {
@@ -171,19 +181,19 @@ static inline PetscCount KSPTCLeastStreamed(PetscCount m, PetscCount nnz, KSPTCV
   return bytes / PetscMax(chip->blocks, 1) > chip->shared ? (PetscCount)(bytes - chip->blocks * chip->shared) : 0;
 }
 
-/* As how many nonzeros a row counts */
+/* As how many nonzeros a row counts: its vectors are read and written wherever they are */
 static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
 {
-  const PetscCount nonzero = KSPTC_PLACE_BYTES;
+  const PetscCount nonzero = KSPTC_PLACE_BYTES, vectors = form->vectors.rows + form->vectors.more;
 
-  return (form->vectors.rows * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
+  return (vectors * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
 }
 
 /* The form of a square matrix of nnz > 0 nonzeros from its CSR arrays, which live where the form will, for a solver of so many vectors. fits: these fit into chip->shared, and
    the form into device memory; otherwise, and on failure, the form holds nothing. Waits for the device. */
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
-PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                                  PetscTCStream stream);
 /* Values anew, from CSR arrays of the same pattern. can: not where there are more of them than a dictionary has room for, or device memory has none for a table of them; then nothing has changed, and the form has to be created anew. Waits for the device if it is coded */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
@@ -191,6 +201,9 @@ PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscSc
 /* y <- A x; y <- |A| |x|; vectors of the matrix */
 PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
 PETSC_INTERN void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
+/* Of what the creates have made */
+PETSC_INTERN PetscErrorCode KSPTCOrderRelease_Host(KSPTCOrder *order);
+PETSC_INTERN PetscErrorCode KSPTCOrderRelease_CUDA(KSPTCOrder *order);
 /* Takes a form that is all zero, or what a failed create has left */
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_Host(KSPTCForm *form);
 PETSC_INTERN PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form);
@@ -240,7 +253,7 @@ static inline void KSPTCFormMeasure(const int32_t block_row[], const int32_t blo
 /* Is it another one than the matrix's? */
 static inline PetscBool KSPTCOrders(const KSPTCOrder *order)
 {
-  return (PetscBool)(order->rows || order->plane > 0);
+  return (PetscBool)(order->rows || order->regions || order->plane > 0);
 }
 
 /* How grids are cut: so many slabs, each into so many pencils */

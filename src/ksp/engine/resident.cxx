@@ -83,14 +83,15 @@ typedef struct {
   const KSPTCChip *chip;
 } KSPTCNewForm;
 
-/* The clusters that a gathered layout has; pencils where the layout has found a grid, whose lines are much shorter than its planes: one of a stencil without diagonals,
+/* Regions where the layout is gathered; pencils where the layout has found a grid, whose lines are much shorter than its planes: one of a stencil without diagonals,
    since how far rows reach is then the distance of planes; else the matrix's order */
 static KSPTCOrder KSPTCOrderOf(const AIJTCLayout *layout)
 {
   constexpr PetscInt lines = 4; /* of a plane, at least, and planes */
-  KSPTCOrder         order = {layout->params.gather ? layout->rid : NULL, 0, 0};
+  KSPTCOrder         order = {NULL, 0, 0};
 
-  if (order.rows || !layout->common || layout->params.bs > 1 || layout->line <= 0 || layout->line * lines > layout->stride || layout->stride > layout->m / lines) return order;
+  order.regions = (PetscBool)(layout->params.gather > 0);
+  if (order.regions || !layout->common || layout->params.bs > 1 || layout->line <= 0 || layout->line * lines > layout->stride || layout->stride > layout->m / lines) return order;
   if (layout->stride % layout->line || layout->m % layout->stride) return order; /* rows reach as far, but it is no grid */
   order.plane = layout->stride;
   order.line  = layout->line;
@@ -99,9 +100,9 @@ static KSPTCOrder KSPTCOrderOf(const AIJTCLayout *layout)
 
 static PetscErrorCode KSPTCCreateForm(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx)
 {
-  const KSPTCNewForm *form  = (const KSPTCNewForm *)ctx;
-  const KSPTC         tc    = form->tc;
-  KSPTCResident      *state = &tc->resident;
+  KSPTCNewForm  *form  = (KSPTCNewForm *)ctx;
+  const KSPTC    tc    = form->tc;
+  KSPTCResident *state = &tc->resident;
 
   PetscFunctionBegin;
 #if PETSCTC_HAVE_CUDA
@@ -170,7 +171,41 @@ static PetscBool KSPTCMayThin(const KSPTCResident *state)
   return (PetscBool)(state->thin.rows && state->may_thin && (state->wanted == KSPTC_VARIANT_CLASSIC || state->wanted == KSPTC_VARIANT_AUTO));
 }
 
-/* The form, if there is room for it and it pays: then state->fits. Thin blocks only where others have no room for their vectors, or have been found to have none for the preconditioner */
+/* What blocks will hold, as far as the sizes tell: thin ones are for where others have no room for their vectors, which ghosts may yet take */
+static KSPTCVectors KSPTCLikelyVectors(const KSPTCResident *state, PetscInt m, const KSPTCChip *chip)
+{
+  const PetscBool room = (PetscBool)(KSPTCBytesOfVectors(m, 0, 0, state->vectors) / PetscMax(chip->blocks, 1) <= chip->shared);
+
+  return KSPTCMayThin(state) && (state->only_thin || !room) ? state->thin : state->vectors;
+}
+
+/* Thin blocks only where others have no room for their vectors, or have been found to have none for the preconditioner */
+static PetscErrorCode KSPTCCreateForms(KSPTC tc, Mat A, KSPTCNewForm *form)
+{
+  KSPTCResident *state = &tc->resident;
+
+  PetscFunctionBegin;
+  if (!state->only_thin) PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, form));
+  if (state->fits || !KSPTCMayThin(state)) PetscFunctionReturn(PETSC_SUCCESS);
+  form->vectors = state->thin;
+  PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, form));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPTCReleaseOrder(PETSC_UNUSED KSPTC tc, KSPTCOrder *order)
+{
+  PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
+  if (tc->backend == KSPTC_CUDA) {
+    PetscCall(KSPTCOrderRelease_CUDA(order));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(KSPTCOrderRelease_Host(order));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The form, if there is room for it and it pays: then state->fits */
 static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
 {
   KSPTCResident     *state = &tc->resident;
@@ -181,16 +216,14 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits = PETSC_FALSE;
-  state->pays = KSPTCFormPays(state, A, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCMayThin(state) ? state->thin : state->vectors, KSPTCKeepsSlots(layout), &chip), layout,
-                              &chip); /* a guess: where slots of the layout are constants, values are few */
+  state->pays = KSPTCFormPays(state, A, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCLikelyVectors(state, A->rmap->n, &chip), KSPTCKeepsSlots(layout), &chip), layout, &chip); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
 
-  if (!state->only_thin) PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
-  if (!state->fits && KSPTCMayThin(state)) {
-    form.vectors = state->thin;
-    PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, &form));
-  }
+  const PetscErrorCode ierr = KSPTCCreateForms(tc, A, &form);
+
+  PetscCall(KSPTCReleaseOrder(tc, &form.order));
+  PetscCall(ierr);
   if (!state->fits || KSPTCFormPays(state, A, state->form.streamed, layout, &chip)) PetscFunctionReturn(PETSC_SUCCESS);
   state->pays = state->fits = PETSC_FALSE;
   PetscCall(KSPTCReleaseForm(state));
@@ -414,7 +447,7 @@ static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, PetscBool identity, const 
 
   PetscFunctionBegin;
   if (D->projection) state->wanted = KSPTC_VARIANT_CLASSIC;
-  state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT);
+  state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
   state->may_window   = (PetscBool)((identity || state->may_thin) && !D->projection);
   state->may_pipeline = PETSC_TRUE;
   if (state->wanted >= KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));

@@ -1,7 +1,7 @@
 /*
    Method
      The resident form of a matrix (ksptcform.h), made once for a pattern, its values once for a state of the matrix:
-       order    one thread a row: where rows have an order of their own, their numbers in it, or in that of pencils; a scan gives their first entries
+       order    one thread a row: where rows have an order of their own, their numbers in it, or in that of regions (ksptcregions.cu) or pencils; a scan gives their first entries
        deal     one thread a block finds its first row by binary search in the row offsets
        cut      one thread a slice: its first row and lanes; where rows come by length one thread a block has found by binary search where widths change, and counted the parts of long rows
        count    one warp a slice: the longest row, hence the places; a scan gives the first places of the slices
@@ -28,6 +28,7 @@
 #include <petscdevice_cuda.h>
 #include <petsctc/private/devicescratch.h>
 #include <petsctc/private/ksptcform.h>
+#include <petsctc/private/ksptcregions.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -313,7 +314,12 @@ struct PatternTable {
   int                count, many;
 };
 
-/* Puts a pattern in, unless it is there. False: there are too many */
+__device__ __forceinline__ bool AreMany(const PatternTable *table)
+{
+  return *(const volatile int *)&table->many;
+}
+
+/* Puts a pattern in, unless it is there. False: there are too many. Once others have found that, nobody goes on: all threads that look through a full table keep a few banks of L2 busy for milliseconds */
 __device__ __forceinline__ bool InsertPattern(PatternTable *table, unsigned long long bits)
 {
   unsigned at = (unsigned)((bits * 0x9e3779b97f4a7c15ull) >> 40);
@@ -327,21 +333,22 @@ __device__ __forceinline__ bool InsertPattern(PatternTable *table, unsigned long
       if (found == KSPTC_NO_VALUE) return atomicAdd(&table->count, 1) + 1 < KSPTC_DICT;
     }
     if (found == bits) return true;
+    if (AreMany(table)) return false;
   }
   return false;
 }
 
-/* All values but zeros, until there are too many */
-__global__ void __launch_bounds__(THREADS) CollectKernel(PetscCount nnz, const PetscScalar *__restrict__ a, PatternTable *table)
+/* So many values, `apart` from each other, but zeros, until there are too many */
+__global__ void __launch_bounds__(THREADS) CollectKernel(PetscCount values, PetscCount apart, const PetscScalar *__restrict__ a, PatternTable *table)
 {
   unsigned long long last = 0;
 
-  for (PetscCount k = (PetscCount)blockIdx.x * THREADS + threadIdx.x; k < nnz; k += (PetscCount)gridDim.x * THREADS) {
-    const unsigned long long bits = KSPTCBitsOf(__ldg(a + k));
+  for (PetscCount k = (PetscCount)blockIdx.x * THREADS + threadIdx.x; k < values; k += (PetscCount)gridDim.x * THREADS) {
+    const unsigned long long bits = KSPTCBitsOf(__ldg(a + k * apart));
 
     if (!bits || bits == last) continue;
     last = bits;
-    if (*(volatile int *)&table->many) return;
+    if (AreMany(table)) return;
     if (bits == KSPTC_NO_VALUE || !InsertPattern(table, bits)) {
       *(volatile int *)&table->many = 1;
       return;
@@ -349,10 +356,11 @@ __global__ void __launch_bounds__(THREADS) CollectKernel(PetscCount nnz, const P
   }
 }
 
-/* can: there are few enough values. bits, dict: in host memory. Waits */
+/* can: there are few enough values. bits, dict: in host memory. Few are looked at first, by one block: mostly they tell that there are many. Waits */
 PetscErrorCode CollectValues(PetscCount nnz, const PetscScalar a[], uint64_t bits[], PetscScalar dict[], PetscBool *can, PetscBool *room, cudaStream_t stream)
 {
   const unsigned        blocks = (unsigned)PetscMin((nnz - 1) / THREADS + 1, (PetscCount)8 * KSPTC_BLOCKS);
+  const PetscCount      few    = PetscMin(nnz, 8 * THREADS);
   Scratch<PatternTable> table;
   PatternTable          found;
   std::vector<uint64_t> values;
@@ -363,7 +371,9 @@ PetscErrorCode CollectValues(PetscCount nnz, const PetscScalar a[], uint64_t bit
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallCUDA(cudaMemsetAsync((PatternTable *)table, 0xff, sizeof(found.pattern), stream));
   PetscCallCUDA(cudaMemsetAsync(&((PatternTable *)table)->count, 0, sizeof(found) - offsetof(PatternTable, count), stream));
-  CollectKernel<<<blocks, THREADS, 0, stream>>>(nnz, a, table);
+  CollectKernel<<<1, THREADS, 0, stream>>>(few, nnz / few, a, table);
+  PetscCallCUDA(cudaGetLastError());
+  CollectKernel<<<blocks, THREADS, 0, stream>>>(nnz, 1, a, table);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(&found, (PatternTable *)table, sizeof(found), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
@@ -390,16 +400,36 @@ PetscErrorCode Scan(From from, To *to, PetscCount length, PetscBool *room, cudaS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* order[], what there is of it, number[], and the first entries of the rows in that order */
-PetscErrorCode TakeOrder(const PetscInt i[], const KSPTCOrder *order, Scratch<int32_t> &number, Scratch<PetscInt> &first, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+/* order->made, where there is none yet and room for it */
+PetscErrorCode MakeRegions(const PetscInt i[], const PetscInt j[], KSPTCOrder *order, const KSPTCForm *form, PetscBool *room, cudaStream_t stream)
 {
+  PetscInt      *made = NULL;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  if (!order->regions || order->made) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Allocate(form->m, &made, room));
+  if (*room) ierr = KSPTCOrderByRegion_CUDA(form->m, i, j, (PetscInt)KSPTCRowWeight(form), form->blocks, made, room, stream);
+  if (*room && !ierr) order->made = made;
+  else if (made) PetscCallCUDA(cudaFree(made)); /* it is no order */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* order[], what there is of it, number[], and the first entries of the rows in that order */
+PetscErrorCode TakeOrder(const PetscInt i[], const PetscInt j[], KSPTCOrder *order, Scratch<int32_t> &number, Scratch<PetscInt> &first, KSPTCForm *form, PetscBool *room, cudaStream_t stream)
+{
+  const PetscInt *rows;
+
   PetscFunctionBegin;
   if (!KSPTCOrders(order)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MakeRegions(i, j, order, form, room, stream));
+  rows = order->regions ? order->made : order->rows;
   PetscCall(Allocate(form->m, &form->order, room));
   PetscCall(number.allocate(form->m, stream, room));
   PetscCall(first.allocate((size_t)form->m + 1, stream, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
-  if (order->rows) OrderKernel<<<(form->m - 1) / THREADS + 1, THREADS, 0, stream>>>(form->m, order->rows, form->order, number);
+  if (rows) OrderKernel<<<(form->m - 1) / THREADS + 1, THREADS, 0, stream>>>(form->m, rows, form->order, number);
   else PencilsKernel<<<(form->m - 1) / THREADS + 1, THREADS, 0, stream>>>(KSPTCPencilsOf(form, order), form->order, number);
   PetscCallCUDA(cudaGetLastError());
   PetscCall(Scan(thrust::make_transform_iterator(thrust::make_counting_iterator(0), LengthOf{form->m, form->order, i}), (PetscInt *)first, (PetscCount)form->m + 1, room, stream));
@@ -615,7 +645,7 @@ PetscErrorCode Write(const PetscInt i[], const PetscInt j[], const PetscScalar a
 }
 
 /* fits: also false where device memory has no room */
-PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
+PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, cudaStream_t stream)
 {
   Blocks                 blocks = {};
   std::vector<KSPTCCuts> cuts(form->blocks);
@@ -626,7 +656,7 @@ PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar 
   GhostTable             table;
 
   PetscFunctionBegin;
-  PetscCall(TakeOrder(i, order, number, first, form, &room, stream));
+  PetscCall(TakeOrder(i, j, order, number, first, form, &room, stream));
   if (room) PetscCall(DealRows(form->order ? (const PetscInt *)first : i, blocks.row, form, &room, stream));
   KSPTCFormCutEvenly(blocks.row, form, cuts.data());
   if (room) PetscCall(CutSlices(i, cuts.data(), blocks.slice, form, &room, stream));
@@ -662,6 +692,16 @@ PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSP
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode KSPTCOrderRelease_CUDA(KSPTCOrder *order)
+{
+  PetscInt *made = order->made;
+
+  PetscFunctionBegin;
+  order->made = NULL;
+  if (made) PetscCallCUDA(cudaFree(made));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
 {
   void *arrays[] = {form->order, form->block_row, form->block_slice, form->block_ghost, form->start, form->cut, form->shown, form->ghost, form->column, form->value, form->code, form->dict};
@@ -674,8 +714,7 @@ PetscErrorCode KSPTCFormDestroy_CUDA(KSPTCForm *form)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
-                                    PetscTCStream stream)
+PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits, PetscTCStream stream)
 {
   PetscErrorCode ierr;
 

@@ -11,6 +11,7 @@
 */
 #include <algorithm>
 #include <petsctc/private/ksptcform.h>
+#include <petsctc/private/ksptcregions.h>
 #include <vector>
 
 PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip)
@@ -19,6 +20,13 @@ PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip)
   chip->blocks = KSPTC_BLOCKS;
   chip->shared = SIZE_MAX;
   chip->bulk   = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPTCOrderRelease_Host(KSPTCOrder *order)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(order->made));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -257,15 +265,36 @@ static void TryDictionary(const PetscScalar a[], const int32_t block_start[], co
   KSPTCFormMeasure(form->block_row, form->block_slice, block_start, form->block_ghost, chip, form, fits);
 }
 
-/* order[], and number[] of each row of the matrix in the form */
-static PetscErrorCode TakeOrder(const KSPTCOrder *order, std::vector<int32_t> &number, KSPTCForm *form)
+/* order->made, where there is none yet */
+static PetscErrorCode MakeRegions(const PetscInt i[], const PetscInt j[], KSPTCOrder *order, const KSPTCForm *form)
 {
+  PetscInt      *made = NULL;
+  PetscBool      room = PETSC_TRUE;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (!order->regions || order->made) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(form->m, &made));
+  ierr = KSPTCOrderByRegion_Host(form->m, i, j, (PetscInt)KSPTCRowWeight(form), form->blocks, made, &room, NULL);
+  if (ierr) (void)PetscFree(made);
+  PetscCall(ierr);
+  order->made = made;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* order[], and number[] of each row of the matrix in the form */
+static PetscErrorCode TakeOrder(const PetscInt i[], const PetscInt j[], KSPTCOrder *order, std::vector<int32_t> &number, KSPTCForm *form)
+{
+  const PetscInt *rows;
+
   PetscFunctionBegin;
   for (int32_t row = 0; row < form->m; row++) number[row] = row;
   if (!KSPTCOrders(order)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(form->m, &form->order));
-  if (order->rows) {
-    for (int32_t row = 0; row < form->m; row++) number[order->rows[row]] = row;
+  PetscCall(MakeRegions(i, j, order, form));
+  rows = order->regions ? order->made : order->rows;
+  if (rows) {
+    for (int32_t row = 0; row < form->m; row++) number[rows[row]] = row;
   } else {
     const KSPTCPencils cut = KSPTCPencilsOf(form, order);
 
@@ -275,14 +304,14 @@ static PetscErrorCode TakeOrder(const KSPTCOrder *order, std::vector<int32_t> &n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
+static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCOrder *order, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits)
 {
   std::vector<int32_t>   number(form->m);
   std::vector<KSPTCCuts> cuts(form->blocks);
   int32_t                block_start[KSPTC_BLOCKS + 1];
 
   PetscFunctionBegin;
-  PetscCall(TakeOrder(order, number, form));
+  PetscCall(TakeOrder(i, j, order, number, form));
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_row));
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_slice));
   PetscCall(PetscMalloc1(form->blocks + 1, &form->block_ghost));
@@ -309,7 +338,7 @@ static PetscErrorCode Create(const PetscInt i[], const PetscInt j[], const Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
+PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], KSPTCOrder *order, KSPTCVectors vectors, const KSPTCChip *chip, KSPTCForm *form, PetscBool *fits,
                                     PETSC_UNUSED PetscTCStream stream)
 {
   PetscErrorCode ierr;

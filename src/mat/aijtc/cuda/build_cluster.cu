@@ -136,33 +136,69 @@ PetscErrorCode Grow(PetscInt m, const Csr &A, const Search &search, cudaStream_t
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-} // namespace
+/* What the search and the sort take, in one piece of memory */
+struct ClusterWork {
+  Search    search;
+  uint32_t *cluster, *sorted;
+  int32_t  *all, *row;
+  uint8_t  *temporary;
+  size_t    bytes; /* of that */
 
-PetscErrorCode ClusterRows(PetscInt m, const Csr &A, int32_t **row, Scratch &scratch, cudaStream_t stream)
-{
-  const int  bits  = BitsFor((uint64_t)(m - 1));
-  size_t     bytes = 0;
-  Search     search;
-  uint32_t  *cluster, *sorted;
-  int32_t   *all;
-  uint8_t   *work;
-  const auto place = [&](Block &block) {
+  void place(PetscInt m, Block &block)
+  {
     block.Place(m, &search.state);
     block.Place(AIJTC_CLUSTER_ROUNDS + 1, &search.reached);
     block.Place(m, &cluster);
     block.Place(m, &sorted);
     block.Place(m, &all);
-    block.Place(m, row);
-    block.Place((PetscCount)bytes, &work);
-  };
+    block.Place(m, &row);
+    block.Place((PetscCount)bytes, &temporary);
+  }
+};
+
+PetscErrorCode Sort(PetscInt m, void *temporary, ClusterWork *work, cudaStream_t stream)
+{
+  const int bits = BitsFor((uint64_t)(m - 1));
 
   PetscFunctionBegin;
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(nullptr, bytes, cluster, sorted, all, *row, (int64_t)m, 0, bits, stream));
-  PetscCall(scratch.GetAll(place));
-  PetscCall(Grow(m, A, search, stream));
-  ClustersKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, search.state, cluster, all);
-  PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(work, bytes, cluster, sorted, all, *row, (int64_t)m, 0, bits, stream));
+  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(temporary, work->bytes, work->cluster, work->sorted, work->all, work->row, (int64_t)m, 0, bits, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+} // namespace
+
+PetscErrorCode ClusterRows(PetscInt m, const Csr &A, int32_t **row, Scratch &scratch, cudaStream_t stream)
+{
+  uint8_t  *work  = nullptr;
+  size_t    bytes = 0;
+  uint32_t *cluster;
+
+  PetscFunctionBegin;
+  PetscCall(AIJTCClusterRows_CUDA(m, A.i, A.j, nullptr, &bytes, row, &cluster, stream));
+  PetscCall(scratch.Get((PetscCount)bytes, &work));
+  PetscCall(AIJTCClusterRows_CUDA(m, A.i, A.j, work, &bytes, row, &cluster, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild
+
+using namespace aijtcbuild;
+
+PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], void *memory, size_t *bytes, int32_t **order, uint32_t **cluster, PetscTCStream stream)
+{
+  const Csr   A    = {i, j, nullptr};
+  ClusterWork work = {};
+  Block       block;
+
+  PetscFunctionBegin;
+  PetscCall(Sort(m, nullptr, &work, stream));
+  block.memory = (uint8_t *)memory;
+  work.place(m, block);
+  *bytes   = block.bytes;
+  *order   = work.row;
+  *cluster = work.sorted;
+  if (!memory) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Grow(m, A, work.search, stream));
+  ClustersKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, work.search.state, work.cluster, work.all);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(Sort(m, work.temporary, &work, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -61,17 +61,18 @@ void Grow(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
     if (work->cluster[r] == NONE) work->cluster[r] = r;
 }
 
-/* By (cluster, number). first[m]: work */
-void Order(PetscInt m, const PetscInt cluster[], PetscInt first[], PetscInt order[])
+/* By (cluster, number). first[m]: work. sorted[]: the clusters in that order, unless it is NULL */
+void Order(PetscInt m, const PetscInt cluster[], PetscInt first[], PetscInt order[], PetscInt sorted[])
 {
   std::fill(first, first + m, 0);
   for (PetscInt r = 0; r < m; r++) first[cluster[r]]++;
   for (PetscInt c = 0, rows = 0; c < m; c++) rows += std::exchange(first[c], rows);
   for (PetscInt r = 0; r < m; r++) order[first[cluster[r]]++] = r;
+  for (PetscInt p = 0; sorted && p < m; p++) sorted[p] = cluster[order[p]];
 }
 } // namespace
 
-PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt order[])
+PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt order[], PetscInt cluster[])
 {
   ClusterWork    work = {};
   PetscErrorCode ierr;
@@ -80,7 +81,7 @@ PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const Petsc
   ierr = PetscMalloc4(m, &work.cluster, m, &work.reached, m, &work.front, m, &work.next);
   if (!ierr) {
     Grow(m, i, j, &work);
-    Order(m, work.cluster, work.reached, order);
+    Order(m, work.cluster, work.reached, order, cluster);
   }
   (void)PetscFree4(work.cluster, work.reached, work.front, work.next);
   PetscCall(ierr);

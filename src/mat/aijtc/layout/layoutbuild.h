@@ -7,8 +7,6 @@
    as AIJTC_FORM_RID */
 PETSC_INTERN PetscErrorCode AIJTCLayoutPlanRows_Host(AIJTCLayout *layout, const PetscInt j[]);
 
-/* The rows of a square matrix by cluster: order[m] */
-PETSC_INTERN PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt order[]);
 /* The lists of a planned layout and, for each nonzero, the place of its column in the list of its block (to be freed by PetscFree()). If it is not to be gathered so: NULL, no lists, and params.gather is what to
    plan for instead */
 PETSC_INTERN PetscErrorCode AIJTCLayoutGather_Host(AIJTCLayout *layout, const PetscInt j[], PetscInt *places[]);

@@ -194,7 +194,7 @@ PetscErrorCode Plan(AIJTCLayout *layout, const PetscInt j[], PlanWork *work)
   PetscFunctionBegin;
   if (layout->params.gather) {
     PetscCall(PetscMalloc1(layout->m, &work->cluster));
-    PetscCall(AIJTCClusterRows_Host(layout->m, layout->start, j, work->cluster));
+    PetscCall(AIJTCClusterRows_Host(layout->m, layout->start, j, work->cluster, NULL));
   }
   PetscCall(CountRows(layout, work));
   PetscCall(SortRows(layout, work));
