@@ -137,6 +137,13 @@ struct SingleCG : Single<CG> {
 };
 using SingleStreamedCG = Single<StreamedCG>;
 
+/* With thin blocks, of which the host's twin knows nothing */
+struct ThinCG : CG {
+  using Matrix = HeldMatrix<ThinCG>;
+
+  static KSPTCVectors vectors(bool scaled) { return TCCGThinVectorsOfBlock(scaled); }
+};
+
 struct PipelinedCG : CG {
   static PetscErrorCode create(PETSC_UNUSED bool cuda, const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
   {
@@ -249,6 +256,7 @@ class CGStreamed : public ResidentTest { };
 class CGSingle : public ResidentTest { };
 class CGSingleStreamed : public ResidentTest { };
 class CGPipelined : public ResidentTest { };
+class CGThin : public ResidentTest { };
 /* For all, and for all of which calls change no bit */
 #define METHOD_TEST(Suite, Method, Test) \
   TEST_P(Suite, Test) \
@@ -259,6 +267,7 @@ class CGPipelined : public ResidentTest { };
   template <class Method> \
   void Try##Test(Backend backend); \
   METHOD_TEST(CGSingle, SingleCG, Test) \
+  METHOD_TEST(CGThin, ThinCG, Test) \
   METHOD_TEST(CGSingleStreamed, SingleStreamedCG, Test) \
   RESIDENT_TEST(CGResident, CG, CGStreamed, StreamedCG, Test)
 #define CG_TEST(Test) \
@@ -276,6 +285,7 @@ void TryPartsChangeNoBit(Backend backend)
 METHOD_TEST(CGResident, CG, PartsChangeNoBit)
 METHOD_TEST(CGSingle, SingleCG, PartsChangeNoBit)
 METHOD_TEST(CGPipelined, PipelinedCG, PartsChangeNoBit)
+METHOD_TEST(CGThin, ThinCG, PartsChangeNoBit)
 
 CUT_TEST(ChunksChangeNoBit)
 {
@@ -345,6 +355,21 @@ TEST_P(CGProjected, IteratesAreThoseOfTheMethod)
 {
   ForAll<ProjectedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedCG>(GetParam(), system, side); });
   ForAll<ProjectedStreamedCG>([](const System &system, Jacobi side) { ExpectIterates<ProjectedStreamedCG>(GetParam(), system, side); });
+}
+
+/* More rows than blocks have room for with all vectors, several batches of a thread */
+TEST_P(CGThin, ManyRows)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host's twin knows nothing of thin blocks";
+  if (SmallSystems()) GTEST_SKIP() << "short";
+  const Csr box = Box(40, 40, 800); /* few ghosts */
+
+  for (const System &system : std::vector<System>{
+         {"constants",   box  },
+         { "other values", Dominant(box, true)}
+  }) {
+    for (Jacobi side : ThinCG::sides()) ASSERT_NO_FATAL_FAILURE(ExpectIterates<ThinCG>(GetParam(), system, side)) << system.name;
+  }
 }
 
 /* Vectors that the chip has no room for. The residual that iterations carry is that of x */
@@ -551,6 +576,7 @@ CG_TEST(StopsWithin)
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingleStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
+INSTANTIATE_TEST_SUITE_P(Backends, CGThin, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGProjected, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGPipelined, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);

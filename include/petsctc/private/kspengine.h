@@ -53,8 +53,8 @@ typedef struct {
   KSPTCVariant               variant;         /* the same, resident: its recurrences */
   PetscBool                  may_pipeline;    /* the same */
   PetscBool                  may_stream;      /* of its method: may the matrix be read from its layout? */
-  PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right */
-  PetscBool                  may_window;      /* likewise windows, nor a projection */
+  PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right and no projection */
+  PetscBool                  may_window;      /* likewise windows */
   PetscCount                 windows_from[2]; /* of its method: nonzeros of a grid from which on windows are faster than a form, with classic recurrences and with others. Measured: docs/performance.md */
   PetscBool                  may_project;     /* of its method: may the preconditioner end with a projection? */
   KSPTCResidentChoice        choice;          /* option */
@@ -93,7 +93,7 @@ typedef struct {
 /* Is the matrix in a form of thin blocks? */
 static inline PetscBool KSPTCIsThin(const KSPTCResident *state)
 {
-  return (PetscBool)(state->thin.rows && state->fits && state->form.vectors.rows == state->thin.rows);
+  return (PetscBool)(state->fits && KSPTCFormIsThin(&state->form));
 }
 
 /* Of an option that may be left open */

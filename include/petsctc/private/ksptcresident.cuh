@@ -107,7 +107,23 @@ struct KSPTCShare {
 #pragma unroll 1
     for (int g = threadIdx.x; g < ghosts; g += KSPTC_THREADS) at(g);
   }
-  /* The same with at(number, row of the matrix) */
+  /* For vectors that are not in shared memory: load(n, number) for up to N of the thread's rows, and then use(n, number), so that what is loaded is under way all at once */
+  template <int N, class Load, class Use>
+  __device__ __forceinline__ void forRowBatches(Load load, Use use) const
+  {
+#pragma unroll 1
+    for (int k = threadIdx.x; k < rows; k += N * KSPTC_THREADS) {
+#pragma unroll
+      for (int n = 0; n < N; n++) {
+        if (k + n * KSPTC_THREADS < rows) load(n, k + n * KSPTC_THREADS);
+      }
+#pragma unroll
+      for (int n = 0; n < N; n++) {
+        if (k + n * KSPTC_THREADS < rows) use(n, k + n * KSPTC_THREADS);
+      }
+    }
+  }
+  /* forRows() and forGhosts() with at(number, row of the matrix) */
   template <class At>
   __device__ __forceinline__ void forMatrixRows(const KSPTCForm &A, At at) const
   {

@@ -27,12 +27,6 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSThinVectorsOfBlock()
   return {2, 3, 1};
 }
 
-/* Has the form been dealt to thin blocks? */
-static inline PetscBool TCBCGSIsThin(const KSPTCForm *form)
-{
-  return (PetscBool)(form->vectors.rows < TCBCGSVectorsOfBlock(false, false, false).rows);
-}
-
 /* What the device offers to the kernel */
 PETSC_INTERN PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip);
 

@@ -21,6 +21,12 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCCGVectorsOfBlock(bool scaled)
   return {scaled ? 6 : 4, 2};
 }
 
+/* Those of thin blocks: of its rows p, and of A p, r, x and the diagonal what there is room for; of its ghosts p. The other vectors are in device memory */
+PETSCTC_HOST_DEVICE KSPTCVectors TCCGThinVectorsOfBlock(bool scaled)
+{
+  return {1, 1, scaled ? 4 : 3};
+}
+
 /* Those of a block that carries A p: of its rows x, p, w, A z, r and, with a diagonal preconditioner, its diagonal and z; of its ghosts r, w, A z and the diagonal and z */
 PETSCTC_HOST_DEVICE KSPTCVectors TCCGSingleVectorsOfBlock(bool scaled)
 {
@@ -52,6 +58,11 @@ PETSC_INTERN PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip);
 
 /* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing */
 PETSC_INTERN PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+
+/* For forms of thin blocks, with classic recurrences and no null space: what those above and below do with them */
+PETSC_INTERN PetscErrorCode TCCGThinChipGet_CUDA(KSPTCChip *chip);
+PETSC_INTERN PetscErrorCode TCCGThinCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode TCCGThin_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
 /* Ends before `last` where the scalars stop. steps->tensor: sums fold on the Tensor Core. refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

@@ -145,7 +145,8 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
     const PetscBool thin = (PetscBool)(!tc->resident.layout && KSPTCIsThin(&tc->resident));
 
     PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s%s%s\n", tc->last_call, tc->last_pipelined ? ", pipelined" : "",
-                                     tc->resident.layout ? ", the matrix read from its layout" : (tc->resident.work.in_part ? ", part of the matrix read from device memory" : ""), thin ? ", vectors in device memory but for two" : ""));
+                                     tc->resident.layout ? ", the matrix read from its layout" : (tc->resident.work.in_part ? ", part of the matrix read from device memory" : ""),
+                                     !thin ? "" : (tc->resident.thin.rows > 1 ? ", vectors in device memory but for two" : ", vectors in device memory but for one")));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (tc->last_why_not_call) PetscCall(PetscViewerASCIIPrintf(viewer, "  not resident (last: %s)\n", tc->last_why_not_call));

@@ -774,8 +774,8 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 
    With `-ksp_tccg_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space, or with that of the constants,
    `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 2 million nonzeros the matrix is on
-   the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`); beyond, as much of it as fits beside the vectors, up to about 900,000 rows with few neighbours in other blocks, and the rest is read from device
-   memory in every product. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
+   the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`); beyond, as much of it as fits beside the vectors, and the rest is read from device memory in every product, up to about 900,000 rows with few
+   neighbours in other blocks; with more, or without room for a preconditioner, blocks are thin: they hold the direction, up to some 3 million rows, and the other vectors as far as there is room. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
    faster, and so does `decide` on a GPU, where the steps are not: up to 48 MB of a form are read in a product, and a layout for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
 
    `-ksp_tccg_variant` chooses the recurrences. `classic` are those of `KSPCG`. `single` are those of `KSPCGUseSingleReduction()`, with one barrier an iteration
@@ -823,6 +823,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->release                  = KSPTCRelease_TCCG;
   cg->resident.kernel          = TCCGResidentKernels;
   cg->resident.vectors         = TCCGVectorsOfBlock(false);
+  cg->resident.thin            = TCCGThinVectorsOfBlock(false);
   cg->resident.fastest         = KSPTC_VARIANT_PIPELINED;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 

@@ -58,7 +58,7 @@ static PetscErrorCode CreateWork(const KSPTCForm *form, PetscBool scaled, bool s
 PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  if (TCBCGSIsThin(form)) PetscCall(TCBCGSThinCreate_CUDA(form, scaled, work, can));
+  if (KSPTCFormIsThin(form)) PetscCall(TCBCGSThinCreate_CUDA(form, scaled, work, can));
   else PetscCall(CreateWork(form, scaled, false, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -66,7 +66,7 @@ PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled
 PetscErrorCode TCBCGSSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCheck(!TCBCGSIsThin(form), PETSC_COMM_SELF, PETSC_ERR_SUP, "Thin blocks have classic recurrences");
+  PetscCheck(!KSPTCFormIsThin(form), PETSC_COMM_SELF, PETSC_ERR_SUP, "Thin blocks have classic recurrences");
   PetscCall(CreateWork(form, scaled, true, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -79,7 +79,7 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
 
   PetscFunctionBegin;
   PetscCheck(scaled || !v->right, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "There is no preconditioner to stand on the right");
-  if (TCBCGSIsThin(form)) {
+  if (KSPTCFormIsThin(form)) {
     PetscCall(TCBCGSThin_CUDA(form, chunk, v, steps, work, refused, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -47,22 +47,6 @@ struct ThinShare : KSPTCShare {
   __device__ __forceinline__ double &v(int k) const { return k < mores ? more[k] : kept[first + 2 * m + k]; }
   __device__ __forceinline__ double &t(int k) const { return kept[first + 3 * m + k]; }
   __device__ __forceinline__ double &d(int k) const { return kept[first + 4 * m + k]; }
-  /* Calls load(n, k) for up to BATCH of the thread's rows k, and then use(n, k): what is loaded is under way all at once */
-  template <class Load, class Use>
-  __device__ __forceinline__ void forBatches(Load load, Use use) const
-  {
-#pragma unroll 1
-    for (int k = threadIdx.x; k < rows; k += BATCH * KSPTC_THREADS) {
-#pragma unroll
-      for (int n = 0; n < BATCH; n++) {
-        if (k + n * KSPTC_THREADS < rows) load(n, k + n * KSPTC_THREADS);
-      }
-#pragma unroll
-      for (int n = 0; n < BATCH; n++) {
-        if (k + n * KSPTC_THREADS < rows) use(n, k + n * KSPTC_THREADS);
-      }
-    }
-  }
 };
 
 template <bool scaled>
@@ -103,7 +87,7 @@ __device__ __forceinline__ void Direct(const Problem &, const ThinShare<scaled> 
 {
   double v[BATCH];
 
-  own.forBatches([&](int n, int k) { v[n] = own.v(k); }, [&](int n, int k) { own.p[k] = Direction(own.r[k], own.p[k], v[n], omega, beta); });
+  own.template forRowBatches<BATCH>([&](int n, int k) { v[n] = own.v(k); }, [&](int n, int k) { own.p[k] = Direction(own.r[k], own.p[k], v[n], omega, beta); });
   own.forGhosts([&](int g) { own.gp[g] = Direction(own.gr[g], own.gp[g], own.gv[g], omega, beta); });
 }
 
@@ -113,7 +97,7 @@ __device__ __forceinline__ void Half(const Problem &, const ThinShare<scaled> &o
 {
   double v[BATCH];
 
-  own.forBatches([&](int n, int k) { v[n] = own.v(k); }, [&](int n, int k) { own.r[k] = KSPTCCombine(own.r[k], v[n], -alpha); });
+  own.template forRowBatches<BATCH>([&](int n, int k) { v[n] = own.v(k); }, [&](int n, int k) { own.r[k] = KSPTCCombine(own.r[k], v[n], -alpha); });
   own.forGhosts([&](int g) { own.gr[g] = KSPTCCombine(own.gr[g], own.gv[g], -alpha); });
 }
 
@@ -156,7 +140,7 @@ __device__ __forceinline__ void Update(const Problem &P, const ThinShare<scaled>
 {
   double t[BATCH], rp[BATCH], x[BATCH];
 
-  own.forBatches(
+  own.template forRowBatches<BATCH>(
     [&](int n, int k) {
       t[n]  = own.t(k);
       rp[n] = own.rp(k);

@@ -9,9 +9,9 @@ namespace
 {
 constexpr int PER_KIND = 4;
 
-const void *const kernels[] = {(const void *)ResidentKernel<false, PLAIN, false>,     (const void *)ResidentKernel<true, PLAIN, false>,     (const void *)ResidentKernel<false, PLAIN, true>,     (const void *)ResidentKernel<true, PLAIN, true>,
-                               (const void *)ResidentKernel<false, SCALED, false>,    (const void *)ResidentKernel<true, SCALED, false>,    (const void *)ResidentKernel<false, SCALED, true>,    (const void *)ResidentKernel<true, SCALED, true>,
-                               (const void *)ResidentKernel<false, PROJECTED, false>, (const void *)ResidentKernel<true, PROJECTED, false>, (const void *)ResidentKernel<false, PROJECTED, true>, (const void *)ResidentKernel<true, PROJECTED, true>};
+#define KERNELS_OF(kind, part) (const void *)ResidentKernel<false, Share<kind, part>>, (const void *)ResidentKernel<true, Share<kind, part>>
+const void *const kernels[] = {KERNELS_OF(PLAIN, false), KERNELS_OF(PLAIN, true), KERNELS_OF(SCALED, false), KERNELS_OF(SCALED, true), KERNELS_OF(PROJECTED, false), KERNELS_OF(PROJECTED, true)};
+#undef KERNELS_OF
 
 /* Of a preconditioner: those that fold with shuffles and with the Tensor Core, and then those for forms in part */
 const void *const *KernelsOf(Kind kind)
@@ -22,14 +22,22 @@ const void *const *KernelsOf(Kind kind)
 
 PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 {
+  KSPTCChip thin;
+
   PetscFunctionBegin;
   PetscCall(KSPTCChipOfKernels(kernels, 3 * PER_KIND, chip));
+  PetscCall(TCCGThinChipGet_CUDA(&thin));
+  chip->shared = PetscMin(chip->shared, thin.shared); /* forms for these take it to the last byte */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
+  if (KSPTCFormIsThin(form)) {
+    PetscCall(TCCGThinCreate_CUDA(form, scaled, work, can));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled ? SCALED : PLAIN), (scaled ? 2 : 1) * PER_KIND, form, TCCGVectorsOfBlock(scaled), form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -39,6 +47,10 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
   const bool scaled = v->diagonal != NULL;
 
   PetscFunctionBegin;
+  if (KSPTCFormIsThin(form)) {
+    PetscCall(TCCGThin_CUDA(form, chunk, v, steps, work, refused, stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[KSPTCKernelAt(form, TCCGVectorsOfBlock(scaled), steps->tensor)], form, TCCGVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

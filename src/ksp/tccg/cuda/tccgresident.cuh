@@ -44,10 +44,15 @@ constexpr int SUMS_OF = kind == PLAIN    ? 1
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 1>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
+/* part: for forms of which blocks have no room for all slices, or that have rows in parts */
+template <Kind preconditioner, bool part>
 struct Share : KSPTCShare {
+  static constexpr Kind kind    = preconditioner;
+  static constexpr bool in_part = part, scaled = kind != PLAIN, thin = false;
+
   double *x, *r, *w, *d, *z, *p, *y; /* y: z of the ghosts. z is r, and d nothing, without a preconditioner */
 
-  __device__ __forceinline__ Share(const KSPTCForm &A, bool scaled, double *memory) : KSPTCShare(A, TCCGVectorsOfBlock(scaled), memory)
+  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCShare(P.A, TCCGVectorsOfBlock(scaled), memory)
   {
     x = vector;
     r = x + rows;
@@ -60,8 +65,8 @@ struct Share : KSPTCShare {
 };
 
 /* Shared memory, for the first iteration to form z + 0 p, whatever p holds */
-template <bool scaled>
-__device__ __forceinline__ void Load(const Problem &P, const Share &own)
+template <Kind kind, bool part>
+__device__ __forceinline__ void Load(const Problem &P, const Share<kind, part> &own)
 {
   const bool first = P.chunk.first == 0;
 
@@ -70,7 +75,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
     own.x[k] = P.v.x[row];
     own.r[k] = P.v.r[row];
     own.p[k] = first ? 0.0 : P.v.p[row];
-    if constexpr (scaled) {
+    if constexpr (own.scaled) {
       own.d[k] = P.v.diagonal[row];
       own.z[k] = P.v.z[row];
     }
@@ -82,31 +87,34 @@ __device__ __forceinline__ void Load(const Problem &P, const Share &own)
   });
 }
 
-template <bool scaled>
-__device__ __forceinline__ void Store(const Problem &P, const Share &own)
+template <Kind kind, bool part>
+__device__ __forceinline__ void Store(const Problem &P, const Share<kind, part> &own)
 {
   own.forMatrixRows(P.A, [&](int k, int row) {
     P.v.x[row] = own.x[k];
     P.v.r[row] = own.r[k];
     P.v.p[row] = own.p[k];
-    if constexpr (scaled) P.v.z[row] = own.z[k];
+    if constexpr (own.scaled) P.v.z[row] = own.z[k];
   });
 }
 
-/* shift: 0 but for a projection */
-__device__ __forceinline__ void Direct(const Share &own, double b, double shift)
+/* p of the block's rows and of its ghosts, for all threads: false if others have been waited for too long, which is not here. shift: 0 but for a projection */
+template <Kind kind, bool part>
+__device__ __forceinline__ bool Direct(const Problem &, const Share<kind, part> &own, double b, double shift, const Barrier &, PetscInt)
 {
   own.forRows([&](int k) { own.p[k] = KSPTCCombine(own.z[k] - shift, own.p[k], b); });
   own.forGhosts([&](int g) { own.p[own.rows + g] = KSPTCCombine(own.y[g] - shift, own.p[own.rows + g], b); });
+  __syncthreads();
+  return true;
 }
 
 /* w: returns this thread's share of p.w */
-template <bool in_part>
-__device__ __forceinline__ double Multiply(const Problem &P, const Share &own)
+template <Kind kind, bool part>
+__device__ __forceinline__ double Multiply(const Problem &P, const Share<kind, part> &own)
 {
   double pw = 0.0;
 
-  KSPTCMult<in_part>(P.A, own, own.p, [&](int k, double w) {
+  KSPTCMult<part>(P.A, own, own.p, [&](int k, double w) {
     own.w[k] = w;
     pw       = fma(own.p[k], w, pw);
   });
@@ -114,8 +122,8 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share &own)
 }
 
 /* x, r, z, published for this tag: adds r.r to sum[] if z is r, else what TCCGAddTested() does or, with a projection, TCCGAddScaled() */
-template <Kind kind>
-__device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double mean, uint64_t tag, double sum[])
+template <Kind kind, bool part>
+__device__ __forceinline__ void Update(const Problem &P, const Share<kind, part> &own, double a, double mean, uint64_t tag, double sum[])
 {
   own.forRows([&](int k) {
     const double x = fma(a, own.p[k], own.x[k]), r = fma(-a, own.w[k], own.r[k]), z = kind == PLAIN ? r : kind == SCALED ? r * own.d[k] : r * own.d[k] - mean;
@@ -132,6 +140,13 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
   });
 }
 
+/* While the sums of an update come in: z of the ghosts. False: given up */
+template <Kind kind, bool part>
+__device__ __forceinline__ bool Fetch(const Problem &P, const Share<kind, part> &own, uint64_t tag, int thread, int threads, const PetscTCPatience &patience, PetscInt it)
+{
+  return KSPTCFetchGhosts(P.published, own, own.y, tag, thread, threads, patience, it);
+}
+
 __device__ __forceinline__ void Begin(TCCGScalars &s, bool first)
 {
   if (first) TCCGDirection<true, 0>{}.begin(s);
@@ -146,11 +161,11 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
   KSPTCRecord(P, it, s);
 }
 
-/* in_part: for forms of which blocks have no room for all slices, or that have rows in parts */
-template <bool tensor, Kind kind, bool in_part>
+/* Block: how a block has the vectors of its rows */
+template <bool tensor, class Block>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
-  constexpr bool scaled = kind != PLAIN;
+  constexpr Kind kind = Block::kind;
 
   using One  = GridReduce<1, tensor, KSPTC_THREADS>;
   using Many = GridReduce<SUMS_OF<kind>, tensor, KSPTC_THREADS>;
@@ -161,20 +176,24 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* b and shift, or a and mean */
-  const Share                            own(P.A, scaled, memory);
+  __shared__ KSPTCTold                   told;     /* b and shift, or a and mean */
+  __shared__ TCCGScalars                 of_first; /* the first thread's, where warp 0 has no registers for them */
+  const Block                            own(P, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCCGScalars                            s       = *P.scalars; /* kept by warp 0 */
+  TCCGScalars                            mine    = *P.scalars; /* kept by warp 0, else */
+  TCCGScalars                           &s       = Block::thin ? of_first : mine;
   PetscInt                               it      = P.chunk.first;
   const auto                             nothing = [](uint64_t, int, int) { return true; };
-  const auto                             fetch   = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.y, t, thread, threads, barrier.patience(), it); };
+  const auto                             fetch   = [&](uint64_t t, int thread, int threads) { return Fetch(P, own, t, thread, threads, barrier.patience(), it); };
   const double                           none    = 0.0;
   bool                                   alive;
 
-  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
-  Load<scaled>(P, own);
+  if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (Block::thin && threadIdx.x == 0) s = mine;
+  Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive            = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
+    if (Block::thin && threadIdx.x) return;
     Begin(s, it == 0);
     told.tell(s.stop, s.b, s.shift);
   });
@@ -183,18 +202,20 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double sum[SUMS_OF<kind>] = {};
 
-    Direct(own, told.one, kind == PROJECTED ? told.other : 0.0);
-    __syncthreads();
-    const double pw = Multiply<in_part>(P, own);
+    alive = Direct(P, own, told.one, kind == PROJECTED ? told.other : 0.0, barrier, it);
+    if (!alive) break;
+    const double pw = Multiply(P, own);
 
     alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) {
+      if (Block::thin && threadIdx.x) return;
       TCCGEndCurvature(s, total[0], it == 0);
       told.tell(s.stop, s.a, s.mean);
     });
     if (!alive || told.stop != 0.0) break;
-    Update<kind>(P, own, told.one, told.other, barrier.next(), sum);
+    Update(P, own, told.one, told.other, barrier.next(), sum);
     ++it;
     alive = barrier.template sum<Many, SUMS_OF<kind>>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
+      if (Block::thin && threadIdx.x) return;
       End<kind>(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
       told.tell(s.stop, s.b, s.shift);
@@ -202,7 +223,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
-  if (began) Store<scaled>(P, own);
+  if (began) Store(P, own);
   KSPTCLeave(P, it, s);
 }
 } // namespace tccgresident

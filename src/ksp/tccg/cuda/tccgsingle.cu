@@ -208,6 +208,7 @@ const void *const *KernelsOf(bool scaled)
 PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
+  PetscCheck(!KSPTCFormIsThin(form), PETSC_COMM_SELF, PETSC_ERR_SUP, "Thin blocks have classic recurrences");
   PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 4, form, TCCGSingleVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
