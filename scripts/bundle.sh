@@ -44,6 +44,7 @@ ln -sf "$name" "$folder/lib/libpetsctc.so"
 for program in solve ex1 ex2 ex3 petsctc-bench; do
   stripped "$PETSCTC_BUILD/bin/$program" "$folder/bin/$program"
 done
+cp "$root/bench/compare.py" "$folder/bin/"
 # Each unit test holds all kernels: together they compress to the size of one.
 mkdir -p "$folder/unit"
 for program in "$PETSCTC_BUILD"/bin/unit_*; do
