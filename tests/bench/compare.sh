@@ -2,7 +2,9 @@
 # bench/compare.py: its numbers from programs whose times are given, then with the benchmark program itself; what it does where a side fails.
 set -u
 : "${PETSCTC_BUILD:?set it to the build folder}"
-compare=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/bench/compare.py
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+compare=$root/bench/compare.py
+source "$root/tests/checks.bash"
 bench=$PETSCTC_BUILD/bin/petsctc-bench
 [ -x "$bench" ] || { echo "skipped: $bench is not built"; exit 77; }
 work=$PETSCTC_BUILD/bench-compare-test
@@ -11,17 +13,8 @@ mkdir -p "$work"
 cd "$work" || exit 1
 export CUDA_VISIBLE_DEVICES='' OPENBLAS_NUM_THREADS=1
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML LD_LIBRARY_PATH
-failures=0
 
-check() { # what, then a condition to evaluate
-  if eval "$2"; then
-    echo "ok: $1"
-  else
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n  exit status %s, output:\n' "$1" "$status"
-    head -30 "$work/output" | sed 's/^/    /'
-  fi
-}
+told() { head -30 "$work/output"; }
 run() { # ARGUMENTS...
   status=0
   python3 "$compare" "$@" >"$work/output" 2>"$work/progress" </dev/null || status=$?
@@ -89,4 +82,4 @@ rows = json.load(open(\"real.json\"))[\"rows\"]
 assert [r[\"case\"] for r in rows] == [\"auto\", \"aij\", \"cg seqaij none\", \"tccg seqaijtc none\"] and all(r[\"us\"][s] > 0 for r in rows for s in (\"one\", \"other\")), rows
 "'
 
-[ $failures = 0 ] || { echo "$failures failures"; exit 1; }
+finish

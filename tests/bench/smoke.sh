@@ -3,6 +3,7 @@
 set -u
 : "${PETSCTC_BUILD:?set it to the build folder}"
 data=$(cd "$(dirname "${BASH_SOURCE[0]}")/../data" && pwd)
+source "$data/../checks.bash"
 bench=$PETSCTC_BUILD/bin/petsctc-bench
 [ -x "$bench" ] || { echo "skipped: $bench is not built"; exit 77; }
 work=$PETSCTC_BUILD/bench-test
@@ -11,17 +12,8 @@ mkdir -p "$work"
 cd "$work" || exit 1
 export CUDA_VISIBLE_DEVICES='' OPENBLAS_NUM_THREADS=1
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML
-failures=0
 
-check() { # what, then a condition to evaluate
-  if eval "$2"; then
-    echo "ok: $1"
-  else
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n  exit status %s, output:\n' "$1" "$status"
-    grep -a 'FAILED\|ERROR' "$work/output" | head -20 | sed 's/^/    /'
-  fi
-}
+told() { grep -a 'FAILED\|ERROR' "$work/output" | head -20; }
 run() { # OPTIONS...
   status=0
   timeout 300 "$bench" -bench_limit 0.004 -bench_copy_bytes 1e6 -options_left 0 "$@" >"$work/output" 2>&1 </dev/null || status=$?
@@ -86,4 +78,4 @@ check 'a wrong option is an error' '[ $status != 0 ] && grep -q "own or random" 
 run -bench_matrices diag:40 -bench_products aij -bench_json /nosuch/folder/file.json
 check 'a file that cannot be written is an error' '[ $status != 0 ]'
 
-[ $failures = 0 ] || { echo "$failures failures"; exit 1; }
+finish

@@ -13,7 +13,7 @@ export OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1
 # PETSc's dot products are OpenBLAS's, whose order of summation is chosen for the processor: apache1's last residual, which is rounding, moves by 6 percent with it
 grep -q ' avx2 ' /proc/cpuinfo && grep -q ' fma ' /proc/cpuinfo && export OPENBLAS_CORETYPE="${OPENBLAS_CORETYPE:-Haswell}"
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML
-failures=0
+source "$here/../checks.bash"
 # single, or empty: 7 digits, where double precision has 16
 grep -q "^#define PETSC_USE_REAL_SINGLE " "$PETSC_DIR/${PETSC_ARCH:+$PETSC_ARCH/}include/petscconf.h" && single=1 || single=
 
@@ -30,20 +30,8 @@ run() {
   fi
 }
 
-check() { # what, then a condition to evaluate
-  if eval "$2"; then
-    echo "ok: $1"
-  else
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n  exit status %s, output:\n' "$1" "$status"
-    head -20 <<<"$output" | sed 's/^/    /'
-  fi
-}
+told() { head -20 <<<"$output"; }
 has() { grep -qF -- "$1" <<<"$output"; }
 
 # fact NAME: what solve printed behind that name
 fact() { sed -n "s/^  $1  *//p" <<<"$output" | head -1; }
-
-finish() {
-  [ $failures = 0 ] || { echo "$failures failures"; exit 1; }
-}

@@ -7,7 +7,7 @@ mkdir -p "$work"
 export PETSC_DIR PETSC_ARCH=${PETSC_ARCH:-} PKG_CONFIG_PATH=$PETSC_DIR/${PETSC_ARCH:-}/lib/pkgconfig:${PKG_CONFIG_PATH:-}
 export OMPI_MCA_hwloc_base_binding_policy=none OPENBLAS_NUM_THREADS=1
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML
-failures=0
+source "$here/../checks.bash"
 
 # build PROGRAM SOURCE [FLAGS]: C program linked with PETSc
 build() {
@@ -35,15 +35,7 @@ run() {
   output=$(cd "$work" && ${MPIEXEC:-mpiexec} -n "$np" "$work/$program" "$@" 2>&1) || status=$?
 }
 
-check() { # what, then a condition to evaluate
-  if eval "$2"; then
-    echo "ok: $1"
-  else
-    failures=$((failures + 1))
-    printf 'FAILED: %s\n  exit status %s, last lines:\n' "$1" "$status"
-    tail -25 <<<"$output" | sed 's/^/    /'
-  fi
-}
+told() { tail -25 <<<"$output"; }
 has() { grep -q -- "$1" <<<"$output"; }
 
 # counter NAME: the value that -petsctc_summary printed
@@ -52,7 +44,3 @@ used() { [ "$(counter "${1:-mult}")" -gt 0 ] 2>/dev/null; }
 
 # iterations: what ksp tutorial ex2 printed
 iterations() { sed -n 's/^Norm of error .* iterations \([0-9]*\)$/\1/p' <<<"$output"; }
-
-finish() {
-  [ $failures = 0 ] || { echo "$failures failures"; exit 1; }
-}

@@ -7,13 +7,8 @@ trap 'rm -rf "$work"' EXIT
 export XDG_CACHE_HOME=$work/cache
 cache=$XDG_CACHE_HOME/petsctc
 unset PETSC_DIR PETSC_ARCH
-failures=0
-check() { # WHAT CONDITION
-  if eval "$2"; then echo "ok: $1"; else
-    echo "FAILED: $1" && cat "$work/out" "$work/err"
-    failures=$((failures + 1))
-  fi
-}
+source "$root/tests/checks.bash"
+told() { cat "$work/out" "$work/err"; }
 status=0
 set_up() {
   status=0
@@ -78,4 +73,4 @@ check "a tree of the user's is used where it is" '[ $status = 0 ] && grep -qx "e
 rm "$tree/opt-host/.petsctc-complete"
 set_up --without-cuda --petsc "$tree"
 check "what it did not complete in a user's tree is not removed" '[ $status != 0 ] && [ -e "$tree/opt-host/lib/libpetsc.so" ]'
-[ $failures = 0 ] || { echo "$failures failures" && exit 1; }
+finish
