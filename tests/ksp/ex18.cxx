@@ -1,0 +1,148 @@
+static char help[] = "Solves after the first one allocate no vector: with another right-hand side, another guess, other values in the same pattern.\n\n\
+  -m <m>, -k <k> : points of the grid\n\n";
+
+#include "ab.h"
+
+/* What was changed before a solve */
+typedef enum {
+  FIRST,
+  RHS,
+  GUESS,
+  VALUES,
+  BOTH,
+  CHANGES
+} Change;
+static const char *const changes[] = {"first", "right-hand side", "guess", "values", "values and right-hand side"};
+
+static PetscErrorCode Apply(Change change, Mat A, Vec b, Vec x)
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecSet(x, change == GUESS ? 0.5 : 0.0));
+  if (change == RHS || change == BOTH) PetscCall(VecScale(b, 1.5));
+  if (change == VALUES || change == BOTH) {
+    PetscCall(MatScale(A, 0.75));
+    PetscCall(MatShift(A, 0.125));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How many arrays of half a vector and more PETSc's memory gives out during a solve, and the last of them */
+static PetscErrorCode Count(KSP ksp, Vec b, Vec x, PetscInt *arrays, char last[], size_t len)
+{
+  const char  name[] = "ex18.txt";
+  PetscViewer viewer;
+  PetscInt    n;
+  char        line[256];
+  FILE       *f;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetLocalSize(b, &n));
+  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_SELF, name, &viewer));
+  PetscCall(PetscMallocTraceSet(viewer, PETSC_TRUE, (PetscLogDouble)(n * sizeof(PetscScalar) / 2)));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(PetscMallocTraceSet(NULL, PETSC_FALSE, 0.0));
+  PetscCall(PetscViewerDestroy(&viewer));
+  f = fopen(name, "r");
+  PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "%s", name);
+  for (*arrays = 0; fgets(line, sizeof(line), f); ++*arrays) PetscCall(PetscStrncpy(last, line, len));
+  fclose(f);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef struct {
+  PetscInt arrays[CHANGES], fused;
+  char     last[CHANGES][256];
+} Counts;
+
+static PetscErrorCode Solves(const ABCase *c, KSPType type, Counts *counts)
+{
+  KSP      ksp;
+  Vec      b, x;
+  Mat      A;
+  ABCase   copy = *c;
+  PetscInt parent;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(c->A, MAT_COPY_VALUES, &A));
+  copy.A = A;
+  PetscCall(VecDuplicate(c->b, &b));
+  PetscCall(VecDuplicate(c->b, &x));
+  PetscCall(VecCopy(c->b, b));
+  PetscCall(ABCreate(&copy, type, &ksp));
+  PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_TRUE)); /* 0 but where it is changed */
+  for (Change change : {FIRST, RHS, GUESS, VALUES, BOTH}) {
+    PetscCall(Apply(change, A, b, x));
+    PetscCall(Count(ksp, b, x, &counts->arrays[change], counts->last[change], sizeof(counts->last[change])));
+  }
+  PetscCall(ABGetCounts(ksp, &counts->fused, &parent));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first solve takes its method's vectors, which shows that this is seen; the others take none but those that PETSc's take: its convergence test makes one where there is a guess */
+static PetscErrorCode Compare(const ABCase *c, KSPType stock, KSPType type)
+{
+  Counts theirs, ours;
+  char   text[512] = "";
+
+  PetscFunctionBeginUser;
+  PetscCall(Solves(c, stock, &theirs));
+  PetscCall(Solves(c, type, &ours));
+  if (!ours.arrays[FIRST]) PetscCall(PetscSNPrintf(text, sizeof(text), "nothing is seen of the first solve"));
+  else if (ours.fused != CHANGES) PetscCall(PetscSNPrintf(text, sizeof(text), "%" PetscInt_FMT " solves were fused", ours.fused));
+  for (int k = FIRST + 1; k < CHANGES && !text[0]; k++) {
+    if (ours.arrays[k] > theirs.arrays[k]) PetscCall(PetscSNPrintf(text, sizeof(text), "another %s: %" PetscInt_FMT " arrays, PETSc %" PetscInt_FMT ", the last one: %s", changes[k], ours.arrays[k], theirs.arrays[k], ours.last[k]));
+  }
+  PetscCall(ABSayOf(type, c->pc, text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt m = 101, k = 97;
+  Mat      A, windy;
+  Vec      b;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-m", &m, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-k", &k, NULL));
+  PetscCall(ABMatGrid(m, k, 0.0, PETSC_FALSE, &A));
+  PetscCall(ABMatGrid(m, k, 0.3, PETSC_FALSE, &windy));
+  PetscCall(MatCreateVecs(A, NULL, &b));
+  PetscCall(ABVecFill(b, 1));
+  for (PCType pc : {PCNONE, PCJACOBI, PCPBJACOBI}) {
+    ABCase c = {"", A, NULL, b, NULL, pc, KSP_NORM_PRECONDITIONED, PC_LEFT, 0, NULL, NULL};
+
+    PetscCall(Compare(&c, KSPCG, "tccg"));
+    c.A = windy;
+    PetscCall(Compare(&c, KSPBCGS, "tcbcgs"));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&windy));
+  PetscCall(VecDestroy(&b));
+  PetscCall(ABFinish());
+  PetscCall(PetscFinalize());
+  return 0;
+}
+
+/*TEST
+
+   testset:
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -malloc_debug -options_left 0
+      output_file: output/ex18.out
+      test:
+         suffix: host
+         args: -mat_type {{aij aijtc}} -ksp_tccg_variant {{classic single}} -ksp_tcbcgs_variant {{classic single}}
+      test:
+         suffix: host_resident
+         args: -mat_type aijtc -ksp_tccg_resident form -ksp_tcbcgs_resident form -ksp_tccg_variant {{classic pipelined}}
+      test:
+         suffix: cuda
+         requires: cuda
+         args: -mat_type {{aijcusparse aijtc}} -mat_vec_type cuda
+
+TEST*/
