@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <numeric>
 #include <stdexcept>
 
@@ -83,7 +84,7 @@ std::vector<Edge> MeshEdges(PetscInt n, PetscInt side, size_t count)
     {0,  2,  0 },
     {0,  0,  2 }
   };
-  const int         steps = (int)PetscMin(PETSC_STATIC_ARRAY_LENGTH(step), 1 + (count + n / 2) / n);
+  const int         steps = (int)PetscMin(std::size(step), 1 + (count + n / 2) / n);
   std::vector<Edge> edges;
 
   edges.reserve((size_t)n * steps);
@@ -91,9 +92,13 @@ std::vector<Edge> MeshEdges(PetscInt n, PetscInt side, size_t count)
     for (int s = 0; s < steps; s++) {
       const uint64_t h     = Hash((uint64_t)u * 32 + s);
       const bool     move  = h % 10 < 3;
-      int64_t        at[3] = {u % side + step[s][0], u / side % side + step[s][1], u / side / side + step[s][2]}, v;
+      int64_t        at[3] = {u % side, u / side % side, u / side / side}, v;
 
-      for (int d = 0; d < 3; d++) at[d] = PetscMin(PetscMax(at[d] + (move ? (int64_t)(h >> (8 + 8 * d)) % 3 - 1 : 0), 0), side - 1);
+      for (int d = 0; d < 3; d++) {
+        const int64_t far = step[s][d] + (move ? (int64_t)(h >> (8 + 8 * d)) % 3 - 1 : 0);
+
+        at[d] = PetscMin(PetscMax(at[d] + PetscMin(PetscMax(far, -REACH), REACH), 0), side - 1);
+      }
       v = at[0] + side * (at[1] + side * at[2]);
       if (v < n && v != u) edges.push_back(MakeEdge(u, (PetscInt)v));
     }
