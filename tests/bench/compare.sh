@@ -14,13 +14,14 @@ cd "$work" || exit 1
 export CUDA_VISIBLE_DEVICES='' OPENBLAS_NUM_THREADS=1
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML LD_LIBRARY_PATH
 
-told() { head -30 "$work/output"; }
+told() { head -30 "$work/output" && tail -20 "$work/progress"; }
 run() { # ARGUMENTS...
   status=0
   python3 "$compare" "$@" >"$work/output" 2>"$work/progress" </dev/null || status=$?
 }
 
-# fake FILE: a program whose k-th run takes the times of the k-th line of FILE, of a product of A, of an iteration with A and of a product of B; "error" fails, "-" leaves the case out
+# fake -times FILE: a program whose k-th run takes the times of the k-th line of FILE, of a product of A, of an iteration with A and of a product of B; "error" fails, "-" leaves the case out. A fourth word is the second
+# matrix' name, a fifth the iterations, a sixth the signal that it dies of
 mkdir -p bin
 cat >bin/fake <<'END'
 #!/usr/bin/env python3
@@ -34,9 +35,13 @@ open("options", "w").write(" ".join(sys.argv[1:]) + "\n" + os.environ["LD_LIBRAR
 words = open(times).read().splitlines()[k].split()
 def row(word, key, names):
     return [] if word == "-" else [dict(names, error="broken")] if word == "error" else [dict(names, **{key: float(word)})]
-solve = {"ksp_type": "tccg", "mat_type": "seqaijtc", "pc_type": "none"}
-matrices = [{"name": "A", "products": row(words[0], "us", {"variant": "auto"}), "solves": row(words[1], "us_per_iteration", solve)}, {"name": "B", "products": row(words[2], "us", {"variant": "auto"}), "solves": []}]
-json.dump({"matrices": matrices}, open(sys.argv[sys.argv.index("-bench_json") + 1], "w"))
+words += ["B", "100", "0"][len(words) - 3:]
+solve = {"ksp_type": "tccg", "mat_type": "seqaijtc", "pc_type": "none", "iterations": int(words[4])}
+matrices = [{"name": "A", "products": row(words[0], "us", {"variant": "auto"}), "solves": row(words[1], "us_per_iteration", solve)}, {"name": words[3], "products": row(words[2], "us", {"variant": "auto"}), "solves": []}]
+with open(sys.argv[sys.argv.index("-bench_json") + 1], "w") as file:
+    json.dump({"matrices": matrices}, file)
+if int(words[5]):
+    os.kill(os.getpid(), int(words[5]))
 END
 chmod +x bin/fake
 sides() { # LINES LINES: of both
@@ -61,15 +66,25 @@ assert near(j["means"]["auto"]["ratio"], math.sqrt(0.85 * 0.5)) and j["means"]["
 END'
 check 'its table' 'grep -Eq "^A +auto +10.00 +8.00 +0.850 +0.800-1.000$" output && grep -Eq "^A +tccg seqaijtc none +4.00 +4.40 +1.250 .* -$" output'
 check 'sides take turns to begin' '[ "$(cat order)" = "first second second first first second " ]'
-check "a side's own options come last, its library first" 'grep -q "^-bench_x 1 -times second -bench_json" options && [ "$(tail -1 options)" = "lib" ]'
+check "a side's own options come last, its library first" 'grep -q "^-bench_x 1 -times second -bench_json" options && [ "$(tail -1 options)" = "$(realpath "$work")/lib" ]'
 
 sides '10 4 8\n10 4 8\n' '10 error 8\n10 4 -\n'
 run --passes 2 'old=bin/fake -times first' 'new=bin/fake -times second'
 check 'what failed, or is missing, is told' '[ $status = 1 ] && grep -q "^FAILED new: A tccg seqaijtc none: broken" output && grep -q "^FAILED of one side alone, or not in every pass: B auto" output && grep -Eq "^A +auto .* 1.000" output'
+sides '10 4 8 B 100 11\n' '10 4 8 B 100 11\n'
+run --passes 1 'old=bin/fake -times first' 'new=bin/fake -times second'
+check 'a program that dies after its results has failed' '[ $status = 1 ] && grep -q "^FAILED old: the program: ended with status -11" output && grep -q "^FAILED new: the program" output'
+sides '10 4 8 A 100\n' '10 4 16 A 37\n'
+run --passes 1 'old=bin/fake -times first' 'new=bin/fake -times second'
+check 'matrices of one name are two, other iterations are told' '[ $status = 0 ] && grep -Eq "^A#2 +auto +8.00 +16.00 +2.000" output && grep -Eq "^A +tccg .* iterations 37/100$" output && grep -Eq "^auto .* of 2$" output'
 run 'old=bin/fake -times nosuch' 'new=bin/fake -times second'
 check 'a program without results is an error' '[ $status = 1 ] && grep -q "left no results" progress'
 run 'old=bin/fake' 'old=bin/fake'
 check 'names are two' '[ $status = 2 ] && grep -q "both sides are called .old." progress'
+run 'old=bin/nosuch' 'new=bin/fake'
+check 'a program that is none' '[ $status = 2 ] && grep -q "bin/nosuch. is no program" progress'
+run --json /nosuch/folder/file.json 'old=bin/fake' 'new=bin/fake'
+check 'a file that cannot be written is found first' '[ $status = 2 ] && ! grep -q "^pass" progress'
 run bin/fake bin/fake
 check 'a side has a name' '[ $status = 2 ] && grep -q "is not NAME=PROGRAM" progress'
 

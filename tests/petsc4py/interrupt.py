@@ -49,14 +49,15 @@ def interrupt(ksp, b, x):
 
     def monitor(ksp, it, norm):
         seen.append(it)
+        if len(seen) == 3:
+            threading.Timer(PAUSE, send).start()
         time.sleep(PAUSE)
 
     ksp.setMonitor(monitor)
-    threading.Timer(2.0, send).start()
     try:
         ksp.solve(b, x)
     except PETSc.Error as error:  # petsc4py's, raised from the monitor's
-        return isinstance(error.__cause__, KeyboardInterrupt), len(seen), time.monotonic() - sent[0]
+        return bool(sent) and isinstance(error.__cause__, KeyboardInterrupt), len(seen), time.monotonic() - (sent or [0.0])[0]
     finally:
         ksp.monitorCancel()
     return False, len(seen), 0.0

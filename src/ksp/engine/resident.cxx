@@ -171,7 +171,7 @@ static PetscBool KSPTCMayThin(const KSPTCResident *state)
   return (PetscBool)(state->thin.rows && state->may_thin && (state->wanted == KSPTC_VARIANT_CLASSIC || state->wanted == KSPTC_VARIANT_AUTO));
 }
 
-/* What blocks will hold, as far as the sizes tell: thin ones are for where others have no room for their vectors, which ghosts may yet take */
+/* What blocks will hold, as far as the sizes tell: thin ones are for where others have no room for their vectors, which ghosts may yet take: then this is a little too much */
 static KSPTCVectors KSPTCLikelyVectors(const KSPTCResident *state, PetscInt m, const KSPTCChip *chip)
 {
   const PetscBool room = (PetscBool)(KSPTCBytesOfVectors(m, 0, 0, state->vectors) / PetscMax(chip->blocks, 1) <= chip->shared);

@@ -9,7 +9,7 @@
 
    Memory traffic
      An iteration, a row: A p written and read, r read twice and written, x read and written, 56 bytes of which blocks may have some, 16 for the diagonal, 16 published; the slices that are not held, 10 bytes a nonzero; 16 a
-     ghost, in sectors of 32. A million nodes of a tetrahedral mesh, 15 a row, 0.9 ghosts a row: 150 + 72 + 29 MB, 58 us at 4.3 TB/s
+     ghost, in sectors of 32. A million nodes of a tetrahedral mesh, 15 a row, 0.9 ghosts a row: 140 + 72 + 29 MB, 56 us at 4.3 TB/s
 
    References
      tccgresident.cuh
