@@ -58,12 +58,12 @@ static PetscErrorCode Count(KSP ksp, Vec b, Vec x, PetscInt *arrays, char last[]
 }
 
 typedef struct {
-  PetscInt arrays[CHANGES], fused;
-  char     last[CHANGES][256];
+  PetscInt  arrays[CHANGES], fused;
+  PetscBool resident; /* by the view, of the last one */
+  char      last[CHANGES][256];
 } Counts;
 
-/* resident: is that what the view says of the last one? */
-static PetscErrorCode Solves(const ABCase *c, KSPType type, Counts *counts, PetscBool *resident)
+static PetscErrorCode Solves(const ABCase *c, KSPType type, Counts *counts)
 {
   char     buffer[4000];
   KSP      ksp;
@@ -85,7 +85,7 @@ static PetscErrorCode Solves(const ABCase *c, KSPType type, Counts *counts, Pets
     PetscCall(Count(ksp, b, x, &counts->arrays[change], counts->last[change], sizeof(counts->last[change])));
   }
   PetscCall(ABGetCounts(ksp, &counts->fused, &parent));
-  PetscCall(ViewSays((PetscObject)ksp, "resident, 64 iterations in a call", "ex18.txt", buffer, sizeof(buffer), resident));
+  PetscCall(ViewSays((PetscObject)ksp, "resident, 64 iterations in a call", "ex18.txt", buffer, sizeof(buffer), &counts->resident));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&b));
@@ -98,15 +98,14 @@ static PetscErrorCode Compare(const ABCase *c, KSPType stock, KSPType type)
 {
   const PetscBool on_chip = (PetscBool)(on_chip_wanted && strcmp(c->pc, PCPBJACOBI));
   Counts          theirs, ours;
-  PetscBool       resident;
   char            text[512] = "";
 
   PetscFunctionBeginUser;
-  PetscCall(Solves(c, stock, &theirs, &resident));
-  PetscCall(Solves(c, type, &ours, &resident));
+  PetscCall(Solves(c, stock, &theirs));
+  PetscCall(Solves(c, type, &ours));
   if (!ours.arrays[FIRST]) PetscCall(PetscSNPrintf(text, sizeof(text), "nothing is seen of the first solve"));
   else if (ours.fused != CHANGES) PetscCall(PetscSNPrintf(text, sizeof(text), "%" PetscInt_FMT " solves were fused", ours.fused));
-  else if (resident != on_chip) PetscCall(PetscSNPrintf(text, sizeof(text), "resident: %d", (int)resident));
+  else if (ours.resident != on_chip) PetscCall(PetscSNPrintf(text, sizeof(text), "resident: %d", (int)ours.resident));
   for (int k = FIRST + 1; k < CHANGES && !text[0]; k++) {
     if (ours.arrays[k] > theirs.arrays[k]) PetscCall(PetscSNPrintf(text, sizeof(text), "another %s: %" PetscInt_FMT " arrays, PETSc %" PetscInt_FMT ", the last one: %s", changes[k], ours.arrays[k], theirs.arrays[k], ours.last[k]));
   }

@@ -1,6 +1,8 @@
 # A virtual environment with petsc4py of PETSc's own version, built against that PETSc, kept in the user's cache: complete or absent.
-# Sets $python. Needs PETSC_DIR and PETSC_ARCH (empty for an installed PETSc).
-: "${PETSC_DIR:?set it to the folder of PETSc}"
+# Sets $python. Needs PETSC_DIR, PETSC_ARCH (empty for an installed PETSc) and PETSCTC_LIB.
+: "${PETSC_DIR:?set it to the folder of PETSc}" "${PETSCTC_LIB:?set it to the absolute path of libpetsctc.so}"
+unset PETSC_OPTIONS PETSC_OPTIONS_YAML
+export OPENBLAS_NUM_THREADS=1 OMPI_MCA_hwloc_base_binding_policy=none
 export PETSC_DIR PETSC_ARCH=${PETSC_ARCH:-}
 version=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --modversion PETSc)
 system_python=${PYTHON:-python3}

@@ -28,7 +28,7 @@ public:
     neighbour_.reserve(32 * (size_t)graph.clusters);
     for (int32_t u = 0; u < graph.clusters; u++) {
       for (size_t w = 0; w < graph.words(); w++) {
-        for (uint32_t bits = graph.bits[u * graph.words() + w]; bits; bits &= bits - 1) neighbour_.push_back((int32_t)(32 * w) + lowest(bits));
+        for (uint32_t bits = graph.bits[u * graph.words() + w]; bits; bits &= bits - 1) neighbour_.push_back((int32_t)(32 * w) + __builtin_ctz(bits));
       }
       start_[(size_t)u + 1] = neighbour_.size();
     }
@@ -47,15 +47,6 @@ public:
   }
 
 private:
-  static int lowest(uint32_t bits)
-  {
-    int bit = 0;
-
-    for (int half = 16; half; half /= 2)
-      if (!(bits >> bit & ((1u << half) - 1))) bit += half;
-    return bit;
-  }
-
   /* The clusters in the order of a breadth-first search among them from one of them, and from the first one left where it reaches no more */
   void search(int32_t *begin, int32_t *end, int32_t from)
   {
