@@ -48,12 +48,13 @@ typedef struct {
   const KSPTCResidentKernel *kernel;          /* [KSPTC_BACKENDS] */
   KSPTCVectors               vectors;         /* of a block, at least */
   KSPTCVectors               thin;            /* of one that has others in device memory, with classic recurrences; no rows: its method has no such blocks */
+  PetscBool                  thin_first;      /* of its method: are they faster than what reads the matrix from its layout? Measured: docs/performance.md */
   KSPTCVariant               fastest;         /* of its method, with the matrix on the chip */
   KSPTCVariant               wanted;          /* of the solve under way */
   KSPTCVariant               variant;         /* the same, resident: its recurrences */
   PetscBool                  may_pipeline;    /* the same */
   PetscBool                  may_stream;      /* of its method: may the matrix be read from its layout? */
-  PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right and no projection */
+  PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right and no projection, and may be slower than what else there is */
   PetscBool                  may_window;      /* likewise windows */
   PetscCount                 windows_from[2]; /* of its method: nonzeros of a grid from which on windows are faster than a form, with classic recurrences and with others. Measured: docs/performance.md */
   PetscBool                  may_project;     /* of its method: may the preconditioner end with a projection? */

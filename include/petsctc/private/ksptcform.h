@@ -181,10 +181,10 @@ static inline PetscCount KSPTCLeastStreamed(PetscCount m, PetscCount nnz, KSPTCV
   return bytes / PetscMax(chip->blocks, 1) > chip->shared ? (PetscCount)(bytes - chip->blocks * chip->shared) : 0;
 }
 
-/* As how many nonzeros a row counts: its vectors are read and written wherever they are */
+/* As how many nonzeros a row counts: by the vectors that a block holds. With those of thin blocks in device memory too, solves were slower, or the same (docs/performance.md) */
 static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
 {
-  const PetscCount nonzero = KSPTC_PLACE_BYTES, vectors = form->vectors.rows + form->vectors.more;
+  const PetscCount nonzero = KSPTC_PLACE_BYTES, vectors = form->vectors.rows;
 
   return (vectors * (PetscCount)sizeof(PetscScalar) + nonzero - 1) / nonzero;
 }

@@ -9,6 +9,8 @@
             The other warps have something else to do meanwhile.
             Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300. They look again only for the records of those
             32 blocks of which one is missing, and each record has a sector of memory for itself: all blocks look at the same few lines, and who looks is in the way of who stores.
+   Copies   of the records, which lanes of a warp store at once and of which each block looks at one: fewer blocks look at the same lines. Iterations of classic conjugate gradients are 1 to 7 % faster with four; others are
+            not, or slower (docs/performance.md).
    Tags     grow by one with every barrier, also from one kernel to the next: nothing is ever cleared, and a kernel leaves the tag of its last barrier to the next. Two bits tell four barriers apart, so a record of two
             sums is stored at every barrier, whether it has such sums or not.
    Two arrays of records are enough, taken by turns. A block stores its record of barrier b + 2 where that of barrier b was. It has then left barrier b + 1, so it has read there a record of every other
@@ -20,8 +22,8 @@
             that shared memory holds, has been read. The memory model would ask for a release and an acquire; the machine has the value before it goes on.
             order() is the barrier for all memory: a fence behind the block's writes and one before its reads.
    Errors   Who waits longer than the bound says so and gives up: an error for the host, not a GPU that hangs. The others then give up too, for want of the block's next record.
-   Layout   record[2 (((tag % 2) * K + k) * B + block)], K the records of a block in a barrier of the most sums, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
-   Memory   16 K bytes a block written, by each block a sector of 32 read for each block and record, in L2: 132 blocks, two sums: 2 kB written, 560 kB read in a look of all blocks
+   Layout   record[2 ((((tag % 2) * K + k) * C + copy) * B + block)], K the records of a block in a barrier of the most sums, C the copies, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
+   Memory   16 K C bytes a block written, by each block a sector of 32 read for each block and record, in L2: 132 blocks, two sums: 2 kB written, 560 kB read in a look of all blocks
    References
             PTX ISA 8.3: st and ld of .b128, one access; memory consistency model: a relaxed store of the scope of the device is seen at last by every relaxed load of it
 */
@@ -200,15 +202,16 @@ __device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at
   return true;
 }
 
-/* MostBlocks of a grid, MostSums of a barrier, of which the first 2 Pairs share records: as many as most barriers have; none where a thread has 64 registers, of which a look at five such records takes too many */
-template <int MostBlocks, int MostSums, int Pairs>
+/* MostBlocks of a grid, MostSums of a barrier, of which the first 2 Pairs share records: as many as most barriers have; none where a thread has 64 registers, of which a look at five such records takes too many.
+   Copies of the records that a warp stores at once, up to 32 / MostSums */
+template <int MostBlocks, int MostSums, int Pairs, int Copies = 1>
 class SumBarrier {
 public:
   static constexpr int turns   = (MostBlocks + 31) / 32;
   static constexpr int pairs   = Pairs;
   static constexpr int each    = pairs + (MostSums > 2 * pairs ? MostSums - 2 * pairs : 0); /* records of a block */
   static constexpr int apart   = Pairs > 0 ? 2 : 1;                                         /* a record has a sector, the least that is read from L2, for itself */
-  static constexpr int records = apart * 2 * each * 32 * turns;                             /* room for them, all zero before the first barrier ever */
+  static constexpr int records = apart * 2 * each * Copies * 32 * turns;                    /* room for them, all zero before the first barrier ever */
 
   /* tag: the last one given. By all threads; nobody may change *tag before all have come to the first barrier */
   __device__ SumBarrier(PetscTCPair *record, const uint64_t *tag, const PetscTCPatience &patience) : record_(record), tag_(*tag), patience_(patience) { }
@@ -293,26 +296,33 @@ private:
   }
 
   /* Records of this barrier, that of block 0 of one kind: k < pairs, of sums 2 k and 2 k + 1; else of sum k + pairs */
-  __device__ PetscTCPair *at(int kind) const
+  __device__ PetscTCPair *at(int kind, int copy) const
   {
-    return record_ + (tag_ % 2) * (records / 2) + kind * (apart * 32 * turns);
+    return record_ + (tag_ % 2) * (records / 2) + (kind * Copies + copy) * (apart * 32 * turns);
   }
-  __device__ PetscTCTagged *single(int kind) const
+  __device__ PetscTCTagged *single(int kind, int copy) const
   {
-    return reinterpret_cast<PetscTCTagged *>(at(kind));
+    return reinterpret_cast<PetscTCTagged *>(at(kind, copy));
+  }
+  /* That which this block looks at */
+  __device__ int copy() const
+  {
+    return (int)blockIdx.x % Copies;
   }
 
-  /* By a warp, one lane a record */
+  /* By a warp, one lane a record and copy */
   template <int K>
   __device__ __forceinline__ void leave(const double total[]) const
   {
+    const int place = (int)threadIdx.x / Copies, copy = (int)threadIdx.x % Copies;
+
 #pragma unroll
     for (int k = 0; k < pairs; ++k) {
-      if (threadIdx.x == k) PetscTCStore16(at(k) + apart * blockIdx.x, PetscTCHalf(2 * k < K ? total[2 * k] : 0.0, PetscTCLowBit(tag_)), PetscTCHalf(2 * k + 1 < K ? total[2 * k + 1] : 0.0, PetscTCHighBit(tag_)));
+      if (place == k) PetscTCStore16(at(k, copy) + apart * blockIdx.x, PetscTCHalf(2 * k < K ? total[2 * k] : 0.0, PetscTCLowBit(tag_)), PetscTCHalf(2 * k + 1 < K ? total[2 * k + 1] : 0.0, PetscTCHighBit(tag_)));
     }
 #pragma unroll
     for (int k = 2 * pairs; k < K; ++k) {
-      if (threadIdx.x == k) PetscTCPublish(single(k - pairs) + apart * blockIdx.x, total[k], tag_);
+      if (place == k) PetscTCPublish(single(k - pairs, copy) + apart * blockIdx.x, total[k], tag_);
     }
   }
 
@@ -320,7 +330,7 @@ private:
   __device__ __forceinline__ bool fetch(int kind, PetscTCPair pair[], int iteration) const
   {
     const int                lane = threadIdx.x % 32;
-    const PetscTCPair *const mine = at(kind) + apart * lane;
+    const PetscTCPair *const mine = at(kind, copy()) + apart * lane;
 
     return PetscTCAwait<turns>([&](int n) { return lane + 32 * n < (int)gridDim.x; }, [&](int n) { return mine + apart * 32 * n; }, pair, tag_, patience_, iteration);
   }
@@ -329,7 +339,7 @@ private:
     const int lane = threadIdx.x % 32;
 
     return PetscTCFetchAll<turns>(
-      single(kind), [&](int n) { return lane + 32 * n < (int)gridDim.x ? apart * (lane + 32 * n) : -1; }, number, tag_, patience_, iteration);
+      single(kind, copy()), [&](int n) { return lane + 32 * n < (int)gridDim.x ? apart * (lane + 32 * n) : -1; }, number, tag_, patience_, iteration);
   }
 
   /* By a warp: the first of the two sums of a pair over the blocks, or both, in all lanes */

@@ -152,17 +152,18 @@ static PetscBool KSPTCWindowsPay(const KSPTCResident *state, Mat A, const AIJTCL
 }
 
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
-   slots first and then x, so that a byte of it costs some eight of a form. Measured: docs/performance.md */
+   slots first and then x, so that a byte of it costs some eight of a form. Where the steps' products gather x, a form that dealt
+   rows by region is faster for whatever size it has room for, as far as that was tried. Measured: docs/performance.md */
 static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
-  constexpr PetscCount in_cache = 48000000, of_layout = 8;
+  constexpr PetscCount in_cache = 48000000, beside_gathered = 256000000, of_layout = 8;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
   if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout)) {
     if (streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
     if (KSPTCWindowsPay(state, A, layout, chip)) return PETSC_FALSE;
   }
-  return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= in_cache);
+  return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= (layout->params.gather > 0 ? beside_gathered : in_cache));
 }
 
 /* May blocks be thin? Where it is left open which recurrences there are, or they are classic */
@@ -440,15 +441,31 @@ static void KSPTCLearnOfWindows(KSPTCResident *state, Mat A)
 
 static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
 
-/* Other recurrences have no projection. Pipelined ones make the residual anew from the right-hand side, which need not live where the solution does */
-static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, PetscBool identity, const KSPTCDiagonal *D)
+/* Are there resident kernels that read the matrix from its layout, if it is not on the chip? */
+static PetscErrorCode KSPTCMayRead(const KSPTCResident *state, Mat A, PetscBool *may)
 {
-  KSPTCResident *state = &tc->resident;
+  const AIJTCLayout *layout;
+
+  PetscFunctionBegin;
+  *may = PETSC_FALSE;
+  if (!state->may_stream || state->choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCGetLayout(A, &layout));
+  *may = (PetscBool)(KSPTCStreams(layout) && KSPTCStreamsWell(layout));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Other recurrences have no projection. Pipelined ones make the residual anew from the right-hand side, which need not live where the solution does */
+static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, Mat A, PetscBool identity, const KSPTCDiagonal *D)
+{
+  KSPTCResident  *state = &tc->resident;
+  const PetscBool left  = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
+  PetscBool       reads;
 
   PetscFunctionBegin;
   if (D->projection) state->wanted = KSPTC_VARIANT_CLASSIC;
-  state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
-  state->may_window   = (PetscBool)((identity || state->may_thin) && !D->projection);
+  PetscCall(KSPTCMayRead(state, A, &reads));
+  state->may_thin     = (PetscBool)(left && (state->thin_first || !reads));
+  state->may_window   = (PetscBool)((identity || left) && !D->projection);
   state->may_pipeline = PETSC_TRUE;
   if (state->wanted >= KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -470,7 +487,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCMayWant(ksp, tc, identity, D));
+  PetscCall(KSPTCMayWant(ksp, tc, A, identity, D));
   KSPTCLearnOfWindows(&tc->resident, A);
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);

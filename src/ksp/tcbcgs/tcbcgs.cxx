@@ -530,6 +530,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->resident.kernel          = TCBCGSResidentKernels;
   bcgs->resident.vectors         = TCBCGSVectorsOfBlock(false, false, false);
   bcgs->resident.thin            = TCBCGSThinVectorsOfBlock();
+  bcgs->resident.thin_first      = PETSC_TRUE;
   bcgs->resident.fastest         = KSPTC_VARIANT_SINGLE;
   bcgs->resident.windows_from[0] = 4000000;
   bcgs->resident.windows_from[1] = 4000000;

@@ -41,7 +41,7 @@ constexpr int SUMS_OF = kind == PLAIN    ? 1
                         : kind == SCALED ? TCCG_TESTED_SUMS
                                          : TCCG_SCALED_SUMS<true>;
 
-using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 1>;
+using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 1, 4>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
 /* part: for forms of which blocks have no room for all slices, or that have rows in parts */
