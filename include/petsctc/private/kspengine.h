@@ -54,7 +54,7 @@ typedef struct {
   KSPTCVariant               variant;         /* the same, resident: its recurrences */
   PetscBool                  may_pipeline;    /* the same */
   PetscBool                  may_stream;      /* of its method: may the matrix be read from its layout? */
-  PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right and no projection, and may be slower than what else there is */
+  PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right and no projection */
   PetscBool                  may_window;      /* likewise windows */
   PetscCount                 windows_from[2]; /* of its method: nonzeros of a grid from which on windows are faster than a form, with classic recurrences and with others. Measured: docs/performance.md */
   PetscBool                  may_project;     /* of its method: may the preconditioner end with a projection? */
@@ -74,6 +74,7 @@ typedef struct {
   PetscBool                  made_beside;  /* might the matrix be read from its layout then? */
   PetscBool                  made_thin;    /* might blocks be thin? */
   PetscCount                 made_until;   /* how many nonzeros might a form have, beside windows? */
+  PetscBool                  thin_pays;    /* of that matrix: nothing that is faster than thin blocks reads its layout */
   PetscBool                  scaled_thin;  /* of that matrix: with a preconditioner blocks have to be thin .. */
   PetscBool                  scaled_never; /* .. or even these have no room */
   PetscBool                  only_thin;    /* is that what the form was made for? */

@@ -151,6 +151,12 @@ static PetscBool KSPTCWindowsPay(const KSPTCResident *state, Mat A, const AIJTCL
   return (PetscBool)(KSPTCWindowsOf(layout, chip->blocks, &windows) && KSPTCBytesOfWindows(&windows, 0) <= chip->shared);
 }
 
+/* Are there resident kernels that read the matrix from its layout, if it is not on the chip? */
+static PetscBool KSPTCMayRead(const KSPTCResident *state, const AIJTCLayout *layout)
+{
+  return (PetscBool)(state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout));
+}
+
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
    slots first and then x, so that a byte of it costs some eight of a form. Where the steps' products gather x, a form that dealt
    rows by region is faster for whatever size it has room for, as far as that was tried. Measured: docs/performance.md */
@@ -159,7 +165,7 @@ static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount str
   constexpr PetscCount in_cache = 48000000, beside_gathered = 256000000, of_layout = 8;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
-  if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout)) {
+  if (KSPTCMayRead(state, layout)) {
     if (streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
     if (KSPTCWindowsPay(state, A, layout, chip)) return PETSC_FALSE;
   }
@@ -177,7 +183,7 @@ static KSPTCVectors KSPTCLikelyVectors(const KSPTCResident *state, PetscInt m, c
 {
   const PetscBool room = (PetscBool)(KSPTCBytesOfVectors(m, 0, 0, state->vectors) / PetscMax(chip->blocks, 1) <= chip->shared);
 
-  return KSPTCMayThin(state) && (state->only_thin || !room) ? state->thin : state->vectors;
+  return KSPTCMayThin(state) && state->thin_pays && (state->only_thin || !room) ? state->thin : state->vectors;
 }
 
 /* Thin blocks only where others have no room for their vectors, or have been found to have none for the preconditioner */
@@ -187,7 +193,7 @@ static PetscErrorCode KSPTCCreateForms(KSPTC tc, Mat A, KSPTCNewForm *form)
 
   PetscFunctionBegin;
   if (!state->only_thin) PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, form));
-  if (state->fits || !KSPTCMayThin(state)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (state->fits || !KSPTCMayThin(state) || !state->thin_pays) PetscFunctionReturn(PETSC_SUCCESS);
   form->vectors = state->thin;
   PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, form));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -216,7 +222,8 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscFunctionBegin;
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
-  state->fits = PETSC_FALSE;
+  state->fits      = PETSC_FALSE;
+  state->thin_pays = (PetscBool)(state->thin_first || state->choice == KSPTC_RESIDENT_FORM || !KSPTCMayRead(state, layout));
   state->pays = KSPTCFormPays(state, A, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCLikelyVectors(state, A->rmap->n, &chip), KSPTCKeepsSlots(layout), &chip), layout, &chip); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
@@ -362,7 +369,7 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   else if (!state->fits) *why = "the vectors do not fit on the chip, or the form of the matrix into device memory, or it is padding for the most part, or has more than 2^26 nonzeros";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCHoldWith(tc, identity, &can));
-  if (!can && !identity && KSPTCMayThin(state) && !KSPTCIsThin(state)) {
+  if (!can && !identity && KSPTCMayThin(state) && state->thin_pays && !KSPTCIsThin(state)) {
     state->scaled_thin = PETSC_TRUE;
     PetscCall(KSPTCHoldMatrix(tc, A, identity, why)); /* in thin blocks, which is not tried twice */
     if (*why) {
@@ -441,31 +448,15 @@ static void KSPTCLearnOfWindows(KSPTCResident *state, Mat A)
 
 static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
 
-/* Are there resident kernels that read the matrix from its layout, if it is not on the chip? */
-static PetscErrorCode KSPTCMayRead(const KSPTCResident *state, Mat A, PetscBool *may)
-{
-  const AIJTCLayout *layout;
-
-  PetscFunctionBegin;
-  *may = PETSC_FALSE;
-  if (!state->may_stream || state->choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatAIJTCGetLayout(A, &layout));
-  *may = (PetscBool)(KSPTCStreams(layout) && KSPTCStreamsWell(layout));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Other recurrences have no projection. Pipelined ones make the residual anew from the right-hand side, which need not live where the solution does */
-static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, Mat A, PetscBool identity, const KSPTCDiagonal *D)
+static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, PetscBool identity, const KSPTCDiagonal *D)
 {
-  KSPTCResident  *state = &tc->resident;
-  const PetscBool left  = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
-  PetscBool       reads;
+  KSPTCResident *state = &tc->resident;
 
   PetscFunctionBegin;
   if (D->projection) state->wanted = KSPTC_VARIANT_CLASSIC;
-  PetscCall(KSPTCMayRead(state, A, &reads));
-  state->may_thin     = (PetscBool)(left && (state->thin_first || !reads));
-  state->may_window   = (PetscBool)((identity || left) && !D->projection);
+  state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
+  state->may_window   = (PetscBool)((identity || state->may_thin) && !D->projection);
   state->may_pipeline = PETSC_TRUE;
   if (state->wanted >= KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -487,7 +478,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCMayWant(ksp, tc, A, identity, D));
+  PetscCall(KSPTCMayWant(ksp, tc, identity, D));
   KSPTCLearnOfWindows(&tc->resident, A);
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
