@@ -69,6 +69,7 @@ static PetscErrorCode TestPattern(const Pattern *p, cudaStream_t stream)
 {
   Mat             A;
   Vec             x, y, z;
+  MatAIJTCInfo    captured, replayed;
   cudaGraphExec_t exec;
 
   PetscFunctionBeginUser;
@@ -79,12 +80,15 @@ static PetscErrorCode TestPattern(const Pattern *p, cudaStream_t stream)
   PetscCall(VecSet(y, 1.0));
   PetscCall(VecSet(z, 1.0));
   PetscCall(Products(A, x, y, z)); /* makes the layout, and memory for y and z */
+  PetscCall(MatAIJTCGetInfo(A, &captured));
   PetscCall(Capture(stream, A, x, y, z, &exec));
   PetscCall(CheckReplay(stream, exec, A, x, y, z, "the same x"));
   PetscCall(VecFill(x, 2));
   PetscCall(CheckReplay(stream, exec, A, x, y, z, "another x"));
   PetscCall(MatScale(A, 0.3)); /* stored where the old values were */
   PetscCall(CheckReplay(stream, exec, A, x, y, z, "other values"));
+  PetscCall(MatAIJTCGetInfo(A, &replayed));
+  PetscCall(Check((PetscBool)(replayed.builds == captured.builds && replayed.refreshes == captured.refreshes + 1), "the layout was built %" PetscInt_FMT " times and refreshed %" PetscInt_FMT " times", replayed.builds, replayed.refreshes));
   PetscCallCUDA(cudaGraphExecDestroy(exec));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&x));

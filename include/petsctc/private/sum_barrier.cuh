@@ -9,7 +9,7 @@
             The other warps have something else to do meanwhile.
             Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300. They look again only for the records of those
             32 blocks of which one is missing, and each record has a sector of memory for itself: all blocks look at the same few lines, and who looks is in the way of who stores.
-   Copies   of the records, which lanes of a warp store at once and of which each block looks at one: fewer blocks look at the same lines. Iterations of classic conjugate gradients are 1 to 7 % faster with four; others are
+   Copies   of the records, which lanes of a warp store at once and of which each block looks at one: fewer blocks look at the same lines. Iterations of classic conjugate gradients are up to 7 % faster with four; others are
             not, or slower (docs/performance.md).
    Tags     grow by one with every barrier, also from one kernel to the next: nothing is ever cleared, and a kernel leaves the tag of its last barrier to the next. Two bits tell four barriers apart, so a record of two
             sums is stored at every barrier, whether it has such sums or not.
@@ -207,6 +207,7 @@ __device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at
 template <int MostBlocks, int MostSums, int Pairs, int Copies = 1>
 class SumBarrier {
 public:
+  static_assert(Copies >= 1 && Copies * (MostSums > Pairs ? MostSums : Pairs) <= 32, "a lane for each record and copy");
   static constexpr int turns   = (MostBlocks + 31) / 32;
   static constexpr int pairs   = Pairs;
   static constexpr int each    = pairs + (MostSums > 2 * pairs ? MostSums - 2 * pairs : 0); /* records of a block */
@@ -226,6 +227,7 @@ public:
   template <class Reduce, int K, bool orders = false, class Meanwhile, class Derive>
   __device__ __forceinline__ bool sum(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive)
   {
+    static_assert(!orders || Copies == 1, "one lane has a fence before what it stores");
     constexpr int two        = K < 2 * pairs ? (K + 1) / 2 : pairs;       /* warps that collect two sums, or one if that is all .. */
     constexpr int collectors = two + (K > 2 * pairs ? K - 2 * pairs : 0); /* .. and those and others that collect one */
     const int     warp       = threadIdx.x / 32;
@@ -264,6 +266,7 @@ public:
   /* The barrier without sums. What any thread has written before it, to whatever memory, is there for all threads behind it. False: as above */
   __device__ __forceinline__ bool order(int iteration)
   {
+    static_assert(Copies == 1, "likewise");
     bool well = true;
 
     ++tag_;

@@ -199,13 +199,14 @@ static const char *KSPTCColumnsMore(KSP ksp, const KSPTC tc)
 
 /*
    Where the choice is left open. A block moves 80 n bytes a column and iteration of CG besides the product (96 n with a diagonal), in 4 launches, of BiCGSTAB 144 n (176 n), in 7; resident solves move less. With the matrix on the chip
-   8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/performance.md). Without preconditioner the steps of BiCGSTAB move
+   8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/performance.md). With forms of gathered layouts, which take the place of such steps up to
+   some millions of rows, blocks have not been compared. Without preconditioner the steps of BiCGSTAB move
    32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
 */
 static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns, const char **why)
 {
-  constexpr PetscCount      on_chip = 2000000, streamed_rows = 1800000;
-  const KSPTCResidentChoice choice = tc->resident.choice;
+  constexpr PetscCount      on_chip = 2000000;
+  const KSPTCResidentChoice choice  = tc->resident.choice;
   const AIJTCLayout        *layout;
   PetscBool                 none;
 
@@ -218,7 +219,7 @@ static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
   if (none && (PetscReal)(layout->npattern + layout->nvalue) < tc->columns.least * (PetscReal)layout->m) *why = "products read too little for blocks to be faster";
   if (*why || choice == KSPTC_RESIDENT_FALSE || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
-  if (KSPTCStreams(layout) && KSPTCStreamsWell(layout) && layout->m <= streamed_rows) *why = "resident solves may read the matrix from its layout";
+  if (KSPTCStreams(layout) && KSPTCStreamsWell(layout) && layout->m <= KSPTC_STREAMED_ROWS) *why = "resident solves may read the matrix from its layout";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -162,7 +162,7 @@ static PetscBool KSPTCMayRead(const KSPTCResident *state, const AIJTCLayout *lay
    rows by region is faster for whatever size it has room for, as far as that was tried. Measured: docs/performance.md */
 static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
-  constexpr PetscCount in_cache = 48000000, beside_gathered = 256000000, of_layout = 8;
+  constexpr PetscCount in_cache = 48000000, beside_gathered = 210000000, of_layout = 8;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
   if (KSPTCMayRead(state, layout)) {
@@ -223,7 +223,7 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits      = PETSC_FALSE;
-  state->thin_pays = (PetscBool)(state->thin_first || state->choice == KSPTC_RESIDENT_FORM || !KSPTCMayRead(state, layout));
+  state->thin_pays = (PetscBool)(state->thin_first || state->choice == KSPTC_RESIDENT_FORM || !KSPTCMayRead(state, layout) || layout->m > KSPTC_STREAMED_ROWS);
   state->pays = KSPTCFormPays(state, A, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCLikelyVectors(state, A->rmap->n, &chip), KSPTCKeepsSlots(layout), &chip), layout, &chip); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
