@@ -162,7 +162,7 @@ static PetscBool KSPTCMayRead(const KSPTCResident *state, const AIJTCLayout *lay
    rows by region is faster for whatever size it has room for, as far as that was tried. Measured: docs/performance.md */
 static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
-  constexpr PetscCount in_cache = 48000000, beside_gathered = 210000000, of_layout = 8;
+  constexpr PetscCount in_cache = 48000000, beside_gathered = 240000000, of_layout = 8;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
   if (KSPTCMayRead(state, layout)) {
