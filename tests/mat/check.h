@@ -140,6 +140,17 @@ typedef struct {
   PetscInt (*length)(PetscInt row, PetscInt N); /* nonzeros of a row; no more than N are taken */
 } Pattern;
 
+/* Lengths: no nonzeros; long, medium and short rows */
+static inline PetscInt None(PetscInt, PetscInt)
+{
+  return 0;
+}
+
+static inline PetscInt Mixed(PetscInt row, PetscInt)
+{
+  return row == 7 ? 700 : row % 41 == 0 ? 150 : row % 9;
+}
+
 static inline PetscScalar Entry(PetscInt row, PetscInt col)
 {
   return PetscSinReal((PetscReal)(1 + 3 * row + 11 * col)) + (row == col ? 4.0 : 0.0);

@@ -3,10 +3,6 @@ static char help[] = "Products of MATAIJTC with a vector on awkward patterns: ev
 #include "check.h"
 #include <cmath>
 
-static PetscInt None(PetscInt, PetscInt)
-{
-  return 0;
-}
 static PetscInt One(PetscInt, PetscInt)
 {
   return 1;

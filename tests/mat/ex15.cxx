@@ -3,14 +3,6 @@ static char help[] = "MatAIJTCMultDot(): product and dot products in one call, a
 #include "check.h"
 #include <petsctc.h>
 
-static PetscInt Mixed(PetscInt row, PetscInt)
-{
-  return row == 7 ? 700 : row % 41 == 0 ? 150 : row % 9;
-}
-static PetscInt None(PetscInt, PetscInt)
-{
-  return 0;
-}
 static const Pattern patterns[] = {
   {"square",    900, 900, Mixed},
   {"wide",      800, 990, Mixed},

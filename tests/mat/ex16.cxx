@@ -6,10 +6,6 @@ static char help[] = "Products of MATAIJTC captured in a CUDA graph, on a stream
 #if PetscDefined(HAVE_CUDA)
   #include <petscdevice_cuda.h>
 
-static PetscInt Mixed(PetscInt row, PetscInt)
-{
-  return row == 7 ? 700 : row % 41 == 0 ? 150 : row % 9;
-}
 static PetscInt Short(PetscInt row, PetscInt)
 {
   return 3 + row % 5;

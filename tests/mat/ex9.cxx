@@ -21,10 +21,6 @@ static PetscInt Seven(PetscInt, PetscInt)
 {
   return 7;
 }
-static PetscInt None(PetscInt, PetscInt)
-{
-  return 0;
-}
 static const Pattern pattern = {"pattern", M, 400, Width}, square = {"square", M, M, Width}, banded = {"banded", M, 400, Three}, mesh = {"mesh", M, M, Seven}, empty = {"empty", M, M, None};
 
 /* ---- information */

@@ -318,7 +318,7 @@ TEST_P(ResidentForm, OrdersByRegion)
 {
   ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Renumbered(TwentySevenPoint(40)), 0.8));
   ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Renumbered(Thinned(TwentySevenPoint(34), 3)), 0.9));
-  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, WithIsolatedRows(Renumbered(SevenPoint(40)), 4), 0.95));
+  ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, WithIsolatedRows(Renumbered(SevenPoint(40)), 4), PetscDefined(USE_REAL_SINGLE) ? 0.91 : 0.9)); /* in single precision rows weigh less */
   ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, WithIdentityRowsLast(Renumbered(SevenPoint(40)), 4), 0.9));
   ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Twice(Renumbered(SevenPoint(31))), 0.9));
   ASSERT_NO_FATAL_FAILURE(ExpectRegions(cuda, Renumbered(SevenPoint(6)), 1.0));

@@ -58,8 +58,13 @@ static inline PetscBool KSPTCStreamsWell(const AIJTCLayout *A)
   return (PetscBool)(A->params.bs == 1 && A->nnz <= long_rows * A->m);
 }
 
-/* The least vectors of so many rows have room on an H200 */
-constexpr PetscInt KSPTC_STREAMED_ROWS = 1800000;
+/* Is it what a resident solve reads whose matrix is not on the chip? A guess, by the rows of which an H200 has room for the least vectors */
+static inline PetscBool KSPTCStreamsLikely(const AIJTCLayout *A)
+{
+  const PetscInt rows = 1800000;
+
+  return (PetscBool)(KSPTCStreams(A) && KSPTCStreamsWell(A) && A->m <= rows);
+}
 
 /* From the least vectors on which the solver can do with, as many as fit up to the most that it has use for: with the slots, or if not even the least fit then, without. Whether anything fits, which
    deal.shared > chip->shared says, so depends on the number and the size of the slices alone. The device must run such kernels at all */

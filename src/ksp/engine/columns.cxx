@@ -219,7 +219,7 @@ static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
   if (none && (PetscReal)(layout->npattern + layout->nvalue) < tc->columns.least * (PetscReal)layout->m) *why = "products read too little for blocks to be faster";
   if (*why || choice == KSPTC_RESIDENT_FALSE || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
-  if (KSPTCStreams(layout) && KSPTCStreamsWell(layout) && layout->m <= KSPTC_STREAMED_ROWS) *why = "resident solves may read the matrix from its layout";
+  if (KSPTCStreamsLikely(layout)) *why = "resident solves may read the matrix from its layout";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

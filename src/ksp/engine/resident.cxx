@@ -151,21 +151,14 @@ static PetscBool KSPTCWindowsPay(const KSPTCResident *state, Mat A, const AIJTCL
   return (PetscBool)(KSPTCWindowsOf(layout, chip->blocks, &windows) && KSPTCBytesOfWindows(&windows, 0) <= chip->shared);
 }
 
-/* Are there resident kernels that read the matrix from its layout, if it is not on the chip? */
-static PetscBool KSPTCMayRead(const KSPTCResident *state, const AIJTCLayout *layout)
-{
-  return (PetscBool)(state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout));
-}
-
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
-   slots first and then x, so that a byte of it costs some eight of a form. Where the steps' products gather x, a form that dealt
-   rows by region is faster for whatever size it has room for, as far as that was tried. Measured: docs/performance.md */
+   slots first and then x, so that a byte of it costs some eight of a form. Where the steps' products gather x, a form is faster whatever its size, as far as that was tried. Measured: docs/performance.md */
 static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
   constexpr PetscCount in_cache = 48000000, beside_gathered = 240000000, of_layout = 8;
 
   if (state->choice == KSPTC_RESIDENT_FORM) return PETSC_TRUE;
-  if (KSPTCMayRead(state, layout)) {
+  if (state->may_stream && KSPTCStreams(layout) && KSPTCStreamsWell(layout)) {
     if (streamed > of_layout * (layout->npattern + layout->nvalue)) return PETSC_FALSE;
     if (KSPTCWindowsPay(state, A, layout, chip)) return PETSC_FALSE;
   }
@@ -178,12 +171,18 @@ static PetscBool KSPTCMayThin(const KSPTCResident *state)
   return (PetscBool)(state->thin.rows && state->may_thin && (state->wanted == KSPTC_VARIANT_CLASSIC || state->wanted == KSPTC_VARIANT_AUTO));
 }
 
+/* And are they to be, for this matrix? */
+static PetscBool KSPTCTakesThin(const KSPTCResident *state)
+{
+  return (PetscBool)(KSPTCMayThin(state) && state->thin_pays);
+}
+
 /* What blocks will hold, as far as the sizes tell: thin ones are for where others have no room for their vectors, which ghosts may yet take: then this is a little too much */
 static KSPTCVectors KSPTCLikelyVectors(const KSPTCResident *state, PetscInt m, const KSPTCChip *chip)
 {
   const PetscBool room = (PetscBool)(KSPTCBytesOfVectors(m, 0, 0, state->vectors) / PetscMax(chip->blocks, 1) <= chip->shared);
 
-  return KSPTCMayThin(state) && state->thin_pays && (state->only_thin || !room) ? state->thin : state->vectors;
+  return KSPTCTakesThin(state) && (state->only_thin || !room) ? state->thin : state->vectors;
 }
 
 /* Thin blocks only where others have no room for their vectors, or have been found to have none for the preconditioner */
@@ -193,7 +192,7 @@ static PetscErrorCode KSPTCCreateForms(KSPTC tc, Mat A, KSPTCNewForm *form)
 
   PetscFunctionBegin;
   if (!state->only_thin) PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, form));
-  if (state->fits || !KSPTCMayThin(state) || !state->thin_pays) PetscFunctionReturn(PETSC_SUCCESS);
+  if (state->fits || !KSPTCTakesThin(state)) PetscFunctionReturn(PETSC_SUCCESS);
   form->vectors = state->thin;
   PetscCall(MatAIJTCWithCSR(A, KSPTCCreateForm, form));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -223,7 +222,7 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall((*state->kernel[tc->backend].chip)(&chip));
   state->fits      = PETSC_FALSE;
-  state->thin_pays = (PetscBool)(state->thin_first || state->choice == KSPTC_RESIDENT_FORM || !KSPTCMayRead(state, layout) || layout->m > KSPTC_STREAMED_ROWS);
+  state->thin_pays = (PetscBool)(state->thin_first || state->choice == KSPTC_RESIDENT_FORM || !state->may_stream || !KSPTCStreamsLikely(layout));
   state->pays = KSPTCFormPays(state, A, KSPTCLeastStreamed(A->rmap->n, state->nnz, KSPTCLikelyVectors(state, A->rmap->n, &chip), KSPTCKeepsSlots(layout), &chip), layout, &chip); /* a guess: where slots of the layout are constants, values are few */
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
@@ -369,7 +368,7 @@ static PetscErrorCode KSPTCHoldMatrix(KSPTC tc, Mat A, PetscBool identity, const
   else if (!state->fits) *why = "the vectors do not fit on the chip, or the form of the matrix into device memory, or it is padding for the most part, or has more than 2^26 nonzeros";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCHoldWith(tc, identity, &can));
-  if (!can && !identity && KSPTCMayThin(state) && state->thin_pays && !KSPTCIsThin(state)) {
+  if (!can && !identity && KSPTCTakesThin(state) && !KSPTCIsThin(state)) {
     state->scaled_thin = PETSC_TRUE;
     PetscCall(KSPTCHoldMatrix(tc, A, identity, why)); /* in thin blocks, which is not tried twice */
     if (*why) {
