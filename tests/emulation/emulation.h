@@ -302,6 +302,20 @@ inline double __longlong_as_double(long long x)
 {
   return emulation::valueOf<double>(emulation::bitsOf(x));
 }
+inline unsigned __float_as_uint(float x)
+{
+  unsigned bits;
+
+  memcpy(&bits, &x, sizeof(bits));
+  return bits;
+}
+inline float __uint_as_float(unsigned bits)
+{
+  float x;
+
+  memcpy(&x, &bits, sizeof(x));
+  return x;
+}
 inline void __threadfence()
 {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -1368,8 +1368,11 @@ TEST(LayoutParams, FollowTheRuleWhereRowsDoNotShareTheirOffsets)
     {500000,   3000000,   128,  128, 4},
     {500000,   3000001,   128,  128, 1},
     {500000,   3000000,   129,  8,   1},
+    {999999,   8000000,   129,  8,   1},
+    {1000000,  8000000,   128,  128, 1},
+    {1000000,  8000000,   129,  16,  1},
     {20000000, 120000000, 6,    128, 4},
-    {20000000, 120000000, 5000, 8,   1},
+    {20000000, 120000000, 5000, 16,  1},
     {20000000, 140000000, 7,    128, 1}
   }; /* of matrices that are not gathered */
 
@@ -1378,7 +1381,7 @@ TEST(LayoutParams, FollowTheRuleWhereRowsDoNotShareTheirOffsets)
 
     p.gather = 0;
     ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_FALSE, c.longest, &p), PETSC_SUCCESS);
-    EXPECT_EQ(Describe(p), Describe({128, c.short_max, 8192, c.rrows, 1, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << c.longest << " in the longest row";
+    EXPECT_EQ(Describe(p), Describe({128, c.short_max, 1024, c.rrows, 1, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << c.longest << " in the longest row";
   }
 }
 

@@ -448,6 +448,27 @@ TEST_P(TransposedRefresh, TellsThatValuesDoNotFit)
 
 INSTANTIATE_TEST_SUITE_P(Backends, TransposedRefresh, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
 
+/* So many listed rows that a device stores Z row by row first (spmm.cu), of all classes, one of several pieces: short ones, tiles, and a long one */
+class ScatteredColumns : public ::testing::TestWithParam<bool> { };
+
+TEST_P(ScatteredColumns, OfAllRowClasses)
+{
+  constexpr PetscInt    m    = 500001;
+  const bool            cuda = GetParam();
+  std::vector<PetscInt> lengths(m);
+
+  if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
+  for (PetscInt r = 0; r < m; r++) lengths[r] = r % 1000 == 7 ? 40 : r % 8 ? 1 : 8; /* groups of consecutive rows are too unlike to be slices */
+  lengths[m / 3] = 3000;
+  const Csr   A  = FromLengths(70000, lengths);
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1000, 8, 1024, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
+
+  ASSERT_TRUE(2 * owned.layout.nconsecutive < owned.layout.nslices[AIJTC_ROWS] && owned.layout.nslices[AIJTC_TILE] && owned.layout.nslices[AIJTC_LONG] > 1);
+  for (PetscInt columns : {7, 9}) CheckColumns(A, Declared(owned.layout, false), cuda, columns, std::to_string(columns) + " columns");
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ScatteredColumns, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
+
 /* Planes that a product sweeps where the device can (mult_sweep.cu), with columns that bulk copies can take (an even stride) and others: the bits of products with single columns, which may lie anywhere */
 class SweptColumns : public ::testing::TestWithParam<bool> { };
 

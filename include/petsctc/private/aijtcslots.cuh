@@ -2,8 +2,8 @@
    How a warp reads a slice: the decoder that every product shares.
 
    Method
-     A batch of U slots is requested at once: first the slots' heads and masks (the same address in all lanes: one broadcast each), then, nothing waiting in between, values, deltas and the gathered
-     x. In packed slices the place of a lane's entry is a count of mask bits, and lanes without an entry request nothing. In spread ones every lane has a place, so that the lanes of a slot read whole
+     A batch of U slots is requested at once: first the slots' heads and masks (the same address in all lanes: one broadcast each), then, nothing waiting in between, values and deltas, then the gathered
+     x. A product whose launch overlaps the one before has all but x on its way, or there, when that is over. In packed slices the place of a lane's entry is a count of mask bits, and lanes without an entry request nothing. In spread ones every lane has a place, so that the lanes of a slot read whole
      sectors and places are known before the masks arrive; what a hole holds is thrown away.
 
      What is known of a slice decides which code reads it: bytes of a delta, form of the values, masks or none, rows consecutive with bs = 1 or not. All of it is the same for the whole warp.
@@ -23,6 +23,23 @@
 #include <petsctc/private/overlap.cuh>
 
 constexpr unsigned AIJTC_ALL_LANES = 0xffffffffu;
+
+/* What a warp does in the batch of slots from t on between its requests for what is the layout's and those for x */
+struct NothingBeforeX {
+  __device__ __forceinline__ void operator()(int) const { }
+};
+
+/* The layout does not change: only x has to wait for the launch before. To wait again costs nothing, and keeps the compiler from asking for an x before everything else of its batch has been asked for */
+struct LaunchBeforeX {
+  __device__ __forceinline__ void operator()(int) const { WaitForLaunchBefore(); }
+};
+
+struct LaunchBeforeFirstX {
+  __device__ __forceinline__ void operator()(int t) const
+  {
+    if (!t) WaitForLaunchBefore();
+  }
+};
 
 /* What a product needs of an AIJTCLayout, as a kernel argument */
 struct LayoutView {
@@ -147,11 +164,11 @@ enum Placing {
 };
 
 /*
-   Slots t .. t+U-1 of a slice. add(r, on, a, b) is called in ascending (u, r): value a and gathered b of this lane's entry, on: it has one (a and b are 0 if not).
+   Slots t .. t+U-1 of a slice. before_x(t): above. add(r, on, a, b) is called in ascending (u, r): value a and gathered b of this lane's entry, on: it has one (a and b are 0 if not).
    PART: some of the slots may not exist. x: a pointer, or what has x[column].
 */
-template <int R, int U, int BYTES, class Values, Placing PLACING, bool PART, int STEP, class X, class Add>
-__device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, const Refs<R, STEP> &refs, const X &x, Add add)
+template <int R, int U, int BYTES, class Values, Placing PLACING, bool PART, int STEP, class X, class Before, class Add>
+__device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, const Refs<R, STEP> &refs, const X &x, Before before_x, Add add)
 {
   constexpr bool       FULL = PLACING == PLACING_FULL;
   const unsigned       mine = 1u << lane, below = mine - 1;
@@ -193,6 +210,7 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
       if (PLACING == PLACING_PACKED) before += __popc(mask[u][r]);
     }
   }
+  before_x(t);
 #pragma unroll
   for (int u = 0; u < U; u++) {
 #pragma unroll
@@ -213,48 +231,56 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
   }
 }
 
-template <int R, int U, int BYTES, class Values, Placing PLACING, int STEP, class X, class Add>
-__device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Add add)
+template <int R, int U, int BYTES, class Values, Placing PLACING, int STEP, class X, class Before, class Add>
+__device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Before before_x, Add add)
 {
-  int t = 0;
+  constexpr bool once = BYTES == 0 && STEP == 0; /* columns are known with the slots' heads, and are no constants apart: from the second batch on x and values are better asked for in any order */
+  int            t    = 0;
 
-  for (; t + U <= s.slots; t += U) ForBatch<R, U, BYTES, Values, PLACING, false, STEP>(s, t, lane, refs, x, add);
-  if (t < s.slots) ForBatch<R, U, BYTES, Values, PLACING, true, STEP>(s, t, lane, refs, x, add);
+  if constexpr (once) {
+    if (U <= s.slots) {
+      ForBatch<R, U, BYTES, Values, PLACING, false, STEP>(s, 0, lane, refs, x, before_x, add);
+      for (t = U; t + U <= s.slots; t += U) ForBatch<R, U, BYTES, Values, PLACING, false, STEP>(s, t, lane, refs, x, NothingBeforeX(), add);
+    }
+  } else {
+    for (; t + U <= s.slots; t += U) ForBatch<R, U, BYTES, Values, PLACING, false, STEP>(s, t, lane, refs, x, before_x, add);
+  }
+  if (t < s.slots) ForBatch<R, U, BYTES, Values, PLACING, true, STEP>(s, t, lane, refs, x, before_x, add);
 }
 
-template <int R, int U, int BYTES, Placing PLACING, int STEP, class X, class Add>
-__device__ __forceinline__ void ForSlotsOfValues(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Add add)
+template <int R, int U, int BYTES, Placing PLACING, int STEP, class X, class Before, class Add>
+__device__ __forceinline__ void ForSlotsOfValues(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Before before_x, Add add)
 {
   const uint32_t values = s.form >> AIJTC_FORM_VALUE & 3;
 
-  if (s.form & AIJTC_FORM_CONST) ForSlots<R, U, BYTES, ConstValues, PLACING, STEP>(s, lane, refs, x, add);
-  else if (values == AIJTC_VALUE_DOUBLE) ForSlots<R, U, BYTES, DoubleValues, PLACING, STEP>(s, lane, refs, x, add);
-  else if (values == AIJTC_VALUE_FLOAT) ForSlots<R, U, BYTES, FloatValues, PLACING, STEP>(s, lane, refs, x, add);
-  else ForSlots<R, U, BYTES, DictValues, PLACING, STEP>(s, lane, refs, x, add);
+  if (s.form & AIJTC_FORM_CONST) ForSlots<R, U, BYTES, ConstValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
+  else if (values == AIJTC_VALUE_DOUBLE) ForSlots<R, U, BYTES, DoubleValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
+  else if (values == AIJTC_VALUE_FLOAT) ForSlots<R, U, BYTES, FloatValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
+  else ForSlots<R, U, BYTES, DictValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
 }
 
-template <int R, int U, Placing PLACING, class X, class Add>
-__device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Add add)
+template <int R, int U, Placing PLACING, class X, class Before, class Add>
+__device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Before before_x, Add add)
 {
   switch (s.form >> AIJTC_FORM_DELTA & 3) {
   case 0:
-    ForSlotsOfValues<R, U, 0, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 0, PLACING>(s, lane, refs, x, before_x, add);
     break;
   case 1:
-    ForSlotsOfValues<R, U, 1, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 1, PLACING>(s, lane, refs, x, before_x, add);
     break;
   case 2:
-    ForSlotsOfValues<R, U, 2, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 2, PLACING>(s, lane, refs, x, before_x, add);
     break;
   default:
-    ForSlotsOfValues<R, U, 4, PLACING>(s, lane, refs, x, add);
+    ForSlotsOfValues<R, U, 4, PLACING>(s, lane, refs, x, before_x, add);
   }
 }
 
-/* All slots of a slice of any form: add(r, on, a, b), slots ascending */
-template <int R, int U, class X, class Add>
-__device__ __forceinline__ void ForSlotsOfAnyForm(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Add add)
+/* All slots of a slice of any form: before_x(t) and add(r, on, a, b), slots ascending; nothing of both where there are none */
+template <int R, int U, class X, class Before, class Add>
+__device__ __forceinline__ void ForSlotsOfAnyForm(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Before before_x, Add add)
 {
-  if (s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD)) ForSlotsOfDeltas<R, U, PLACING_SPREAD>(s, lane, refs, x, add);
-  else ForSlotsOfDeltas<R, U, PLACING_PACKED>(s, lane, refs, x, add);
+  if (s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD)) ForSlotsOfDeltas<R, U, PLACING_SPREAD>(s, lane, refs, x, before_x, add);
+  else ForSlotsOfDeltas<R, U, PLACING_PACKED>(s, lane, refs, x, before_x, add);
 }

@@ -19,7 +19,14 @@ namespace
 {
 unsigned RowsBlocks(const AIJTCLayout &A)
 {
-  return AIJTCIsMixed(A) ? AIJTCBlocksOf(A.nslices[AIJTC_ROWS]) : AIJTCRowsBlocks(A);
+  return AIJTCIsMixed(A) ? AIJTCBlocksOf(A.nslices[AIJTC_ROWS], AIJTC_MIXED_WARPS) : AIJTCRowsBlocks(A);
+}
+
+unsigned TilesBlocks(const AIJTCLayout &A)
+{
+  const int warps = AIJTCIsMixed(A) ? AIJTC_MIXED_WARPS : AIJTC_WARPS;
+
+  return AIJTCBlocksOf(A.nslices[AIJTC_LONG], warps) + AIJTCBlocksOf(A.nslices[AIJTC_TILE], warps);
 }
 
 PetscErrorCode Launch(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], DotView dots, const AIJTCDotWork *work, PetscTCStream stream)
@@ -64,7 +71,7 @@ PetscErrorCode AIJTCDotWorkCreate_CUDA(const AIJTCLayout *layout, AIJTCDotWork *
   PetscFunctionBegin;
   *work       = {};
   work->cuda  = PETSC_TRUE;
-  work->tiles = AIJTCBlocksOf(layout->nslices[AIJTC_LONG]) + AIJTCBlocksOf(layout->nslices[AIJTC_TILE]);
+  work->tiles = TilesBlocks(*layout);
   work->sums  = AIJTCHasPieces(*layout) ? AIJTCBlocksOf(layout->nlong) : 0;
   work->rows  = RowsBlocks(*layout);
   blocks      = work->tiles + work->sums + work->rows;

@@ -5,9 +5,10 @@
 
 constexpr PetscInt MULTIPROCESSORS = 132; /* of an H200; a constant, so that sums do not depend on the device, but for whether it sweeps planes */
 
-static inline unsigned AIJTCBlocksOf(PetscCount warps)
+/* Blocks of so many warps */
+static inline unsigned AIJTCBlocksOf(PetscCount warps, int of = AIJTC_WARPS)
 {
-  return (unsigned)((warps + AIJTC_WARPS - 1) / AIJTC_WARPS);
+  return (unsigned)((warps + of - 1) / of);
 }
 
 /* Is a long row in more than one piece? Then all leave partial sums */
@@ -15,6 +16,8 @@ static inline bool AIJTCHasPieces(const AIJTCLayout &A)
 {
   return A.nslices[AIJTC_LONG] > A.nlong;
 }
+
+constexpr int AIJTC_MIXED_WARPS = 8; /* of a block of the launch below */
 
 /* One launch for all slices: where there are both kinds, and rrows = rtile = 1 */
 static inline bool AIJTCIsMixed(const AIJTCLayout &A)

@@ -33,7 +33,7 @@ __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, P
   const SliceView s = LoadSlice<R>(A, slice, A.bs);
   RowSums<R>      sums;
 
-  WaitForLaunchBefore();
-  AddRows(A, s, lane, x, sums);
+  AddRows(A, s, lane, x, sums, LaunchBeforeX());
+  WaitForLaunchBefore(); /* a slice without slots has not waited yet */
   StoreRows(A, s, m, lane, sums, y, z, dots);
 }

@@ -24,8 +24,8 @@ namespace
 template <int R>
 constexpr int TileBatch = R == 4 ? 2 : 8;
 
-template <class Sums, int R>
-__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
+template <class Sums, int R, class Dots>
+__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
   const SliceView s   = LoadSlice<R>(A, slice, 1);
   const int       row = lane < AIJTC_TILE_ROWS * R ? __ldg(A.rid + s.row + lane) : -1;
@@ -40,8 +40,8 @@ __device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, i
     refs.rest[r] = 0;
     refs.ref[r]  = A.bs == 1 ? mine : mine - (int)((unsigned)mine % (unsigned)A.bs);
   }
-  WaitForLaunchBefore();
-  ForSlotsOfAnyForm<R, TileBatch<R>>(s, lane, refs, x, [&](int r, bool, PetscScalar a, PetscScalar b) { sums[r].add(a, b); });
+  ForSlotsOfAnyForm<R, TileBatch<R>>(s, lane, refs, x, LaunchBeforeX(), [&](int r, bool, PetscScalar a, PetscScalar b) { sums[r].add(a, b); });
+  WaitForLaunchBefore(); /* a slice without slots has not waited yet */
 #pragma unroll
   for (int r = 0; r < R; r++) {
     const PetscScalar sum = sums[r].row(lane, lane % AIJTC_TILE_ROWS);
@@ -86,15 +86,15 @@ struct LongPieces {
 };
 
 /* A piece of row rid[s.row], or all of it */
-template <class Sums>
-__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, const LongPieces &pieces, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
+template <class Sums, class Dots>
+__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, const LongPieces &pieces, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
   const SliceView  s    = LoadSlice<1>(A, slice, 1);
   const Refs<1, 0> refs = {{lane}, {0}};
   Sums             sums;
 
-  WaitForLaunchBefore();
-  ForSlotsOfAnyForm<1, 8>(s, lane, refs, x, [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
+  ForSlotsOfAnyForm<1, 8>(s, lane, refs, x, LaunchBeforeFirstX(), [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
+  WaitForLaunchBefore(); /* likewise */
 
   PetscScalar total = sums.total(lane);
 
@@ -117,12 +117,12 @@ struct SliceCounts {
 };
 
 /* One warp a slice; the longest slices begin first */
-template <class Sums, int R>
-__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, const LongPieces &pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<> &dots)
+template <class Sums, int R, int WARPS>
+__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, const LongPieces &pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<WARPS> &dots)
 {
   const bool     piece = blockIdx.x < count.longblocks;
   const int      lane  = threadIdx.x % AIJTC_LANES;
-  const PetscInt slice = (PetscInt)(AIJTC_WARPS * (piece ? blockIdx.x : blockIdx.x - count.longblocks) + threadIdx.x / AIJTC_LANES);
+  const PetscInt slice = (PetscInt)(WARPS * (piece ? blockIdx.x : blockIdx.x - count.longblocks) + threadIdx.x / AIJTC_LANES);
 
   if (piece && slice < count.longs) LongSlice<Sums>(A, slice, pieces, lane, x, y, z, dots);
   if (!piece && slice < count.tiles) TileSlice<Sums, R>(A, count.longs + slice, lane, x, y, z, dots);
@@ -140,16 +140,16 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
 }
 
 template <class Sums>
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_MIXED_WARPS, 4)
   MixedKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscInt m, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
-  const unsigned others = count.longblocks + count.tileblocks;
-  RowDots<>      dots(w);
+  const unsigned             others = count.longblocks + count.tileblocks;
+  RowDots<AIJTC_MIXED_WARPS> dots(w);
 
   LetNextLaunchStart();
   if (blockIdx.x < others) PieceOrTile<Sums, 1>(A, count, pieces, x, y, z, dots);
   else {
-    const PetscInt slice = (PetscInt)(AIJTC_WARPS * (blockIdx.x - others) + threadIdx.x / AIJTC_LANES);
+    const PetscInt slice = (PetscInt)(AIJTC_MIXED_WARPS * (blockIdx.x - others) + threadIdx.x / AIJTC_LANES);
 
     if (slice < count.rows) RowsSlice<1>(A, count.longs + count.tiles + slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
   }
@@ -183,15 +183,15 @@ LongPieces PiecesOf(const AIJTCLayout &A, const DotView &dots)
   return {A.long_piece, A.partial, dots.w ? nullptr : A.arrived};
 }
 
-SliceCounts CountsOf(const AIJTCLayout &A)
+SliceCounts CountsOf(const AIJTCLayout &A, int warps)
 {
-  return {A.nslices[AIJTC_LONG], A.nslices[AIJTC_TILE], A.nslices[AIJTC_ROWS], AIJTCBlocksOf(A.nslices[AIJTC_LONG]), AIJTCBlocksOf(A.nslices[AIJTC_TILE])};
+  return {A.nslices[AIJTC_LONG], A.nslices[AIJTC_TILE], A.nslices[AIJTC_ROWS], AIJTCBlocksOf(A.nslices[AIJTC_LONG], warps), AIJTCBlocksOf(A.nslices[AIJTC_TILE], warps)};
 }
 
 template <class Sums, int R>
 PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  const SliceCounts count = CountsOf(A);
+  const SliceCounts count = CountsOf(A, AIJTC_WARPS);
 
   PetscFunctionBegin;
   PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, PiecesOf(A, dots), x, y, z, dots)));
@@ -201,11 +201,11 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
 template <class Sums>
 PetscErrorCode LaunchMixed(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  const SliceCounts count  = CountsOf(A);
-  const unsigned    blocks = count.longblocks + count.tileblocks + AIJTCBlocksOf(count.rows);
+  const SliceCounts count  = CountsOf(A, AIJTC_MIXED_WARPS);
+  const unsigned    blocks = count.longblocks + count.tileblocks + AIJTCBlocksOf(count.rows, AIJTC_MIXED_WARPS);
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, A.m, PiecesOf(A, dots), x, y, z, dots));
+  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_LANES * AIJTC_MIXED_WARPS, AIJTCDotBytes(dots, AIJTC_MIXED_WARPS), stream, AIJTCLayoutView(A), count, A.m, PiecesOf(A, dots), x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

@@ -94,7 +94,8 @@ __global__ void __launch_bounds__(WARPS *AIJTC_LANES) LongSumsKernel(PetscInt nl
 
   if (row >= nlong) return;
   for (PetscInt p = piece[row]; p < piece[row + 1]; p++) sum += partial[(PetscCount)K * p + c];
-  X.z[rid[row] + c * X.zstride] = sum;
+  if (X.rows) reinterpret_cast<PetscScalar *>(X.rows)[(PetscCount)K * rid[row] + c] = sum;
+  else X.z[rid[row] + c * X.zstride] = sum;
 }
 
 /* X row by row: a thread copies a pair of columns of a row, so that a warp reads sectors and writes a run */
@@ -104,6 +105,34 @@ __global__ void __launch_bounds__(WARPS *AIJTC_LANES) ByRowsKernel(PetscInt n, c
   const PetscCount thread = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x, row = thread / (K / 2), pair = thread % (K / 2);
 
   if (row < n) rows[thread] = {x[row + 2 * pair * xstride], x[row + (2 * pair + 1) * xstride]};
+}
+
+/* The other way */
+template <int K>
+__global__ void __launch_bounds__(WARPS *AIJTC_LANES) FromRowsKernel(PetscInt m, const ScalarPair *__restrict__ rows, PetscScalar *__restrict__ z, PetscCount zstride)
+{
+  const PetscCount thread = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x, row = thread / (K / 2), pair = thread % (K / 2);
+
+  if (row >= m) return;
+  const ScalarPair of = rows[thread];
+
+  z[row + 2 * pair * zstride]       = of.a;
+  z[row + (2 * pair + 1) * zstride] = of.b;
+}
+
+/* Blocks of a launch with a thread for each pair of columns of a row */
+template <int K>
+unsigned PairBlocks(PetscInt rows)
+{
+  return Blocks(((PetscCount)rows * (K / 2) - 1) / AIJTC_LANES + 1);
+}
+
+/* Are rows stored anywhere in a Z that is too large for L2? Most are listed then */
+bool ScattersRows(const AIJTCLayout &A)
+{
+  constexpr PetscInt many = 500000;
+
+  return A.m >= many && 2 * A.nconsecutive < A.nslices[AIJTC_ROWS];
 }
 
 template <int R, int K>
@@ -147,21 +176,38 @@ PetscErrorCode LongRows(const AIJTCLayout &A, const LayoutView &view, const Pets
 }
 
 template <int K>
-PetscErrorCode ByRows(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, cudaStream_t stream)
+PetscErrorCode SlicesByRows(const AIJTCLayout &A, const LayoutView &view, const PetscScalar *x, const ColumnsView<K> &X, cudaStream_t stream)
 {
-  const PetscInt       tiles = A.nslices[AIJTC_LONG], rows = tiles + A.nslices[AIJTC_TILE];
-  Scratch<PetscScalar> x;
+  const PetscInt tiles = A.nslices[AIJTC_LONG], rows = tiles + A.nslices[AIJTC_TILE];
 
   PetscFunctionBegin;
-  PetscCall(x.allocate((size_t)K * A.n, stream));
-  ByRowsKernel<K><<<(unsigned)((A.n * (PetscCount)(K / 2) - 1) / (WARPS * AIJTC_LANES) + 1), WARPS * AIJTC_LANES, 0, stream>>>(A.n, X.x, X.xstride, reinterpret_cast<ScalarPair *>((PetscScalar *)x));
-  PetscCallCUDA(cudaGetLastError());
   PetscCall(LongRows<K>(A, view, x, X, stream));
   if (A.params.rtile == 1) PetscCall((Pairs<1, K, AIJTC_TILE>(A, view, tiles, x, X, stream)));
   else PetscCall((Pairs<4, K, AIJTC_TILE>(A, view, tiles, x, X, stream)));
   if (A.params.rrows == 1) PetscCall((Pairs<1, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
   else if (A.params.rrows == 2) PetscCall((Pairs<2, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
   else PetscCall((Pairs<4, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int K>
+PetscErrorCode ByRows(const AIJTCLayout &A, const LayoutView &view, ColumnsView<K> X, cudaStream_t stream)
+{
+  constexpr int        threads = WARPS * AIJTC_LANES;
+  Scratch<PetscScalar> x, z;
+
+  PetscFunctionBegin;
+  PetscCall(x.allocate((size_t)K * A.n, stream));
+  if (ScattersRows(A)) {
+    PetscCall(z.allocate((size_t)K * A.m, stream));
+    X.rows = reinterpret_cast<ScalarPair *>((PetscScalar *)z);
+  }
+  ByRowsKernel<K><<<PairBlocks<K>(A.n), threads, 0, stream>>>(A.n, X.x, X.xstride, reinterpret_cast<ScalarPair *>((PetscScalar *)x));
+  PetscCallCUDA(cudaGetLastError());
+  PetscCall(SlicesByRows<K>(A, view, x, X, stream));
+  if (!X.rows) PetscFunctionReturn(PETSC_SUCCESS);
+  FromRowsKernel<K><<<PairBlocks<K>(A.m), threads, 0, stream>>>(A.m, X.rows, X.z, X.zstride);
+  PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,7 +230,7 @@ PetscErrorCode Products(const AIJTCLayout &A, PetscInt *columns, const PetscScal
 {
   PetscFunctionBegin;
   for (; *columns >= K; *columns -= K) {
-    PetscCall(Product<K>(A, {*x, *z, xstride, zstride}, stream));
+    PetscCall(Product<K>(A, {*x, *z, xstride, zstride, nullptr}, stream));
     *x += K * xstride;
     *z += K * zstride;
   }

@@ -2,12 +2,14 @@
    Method
      Z = A X for K columns at once. A warp takes one row group of a slice: a slice of R groups has R warps, so that a lane keeps few sums and many loads can be in flight. An entry is decoded once, by
      warp-uniform branches on the slice's form, and multiplied with K gathered numbers: what the forms' own code saves in a product with one vector is lost among K loads here, so one code reads all
-     forms. While X is on its way for one slot, the next one is decoded; what hides the rest is many warps: more slots at once mean more registers and were slower by a third.
+     forms. Slots' heads are read by a lane each, 32 at once, and passed on by shuffles, so that no entry waits for its head. While X is on its way for one slot, what is stored of the next one is requested; what hides the
+     rest is many warps: more slots at once mean more registers and were slower by a third.
 
      How X is gathered:
        By columns (ColumnSums), where rows share their offsets: a lane has a row, and the lanes of a warp read K runs of neighbouring numbers from X as it is.
        By rows (PairSums), elsewhere: the columns of neighbouring rows lie anywhere, and every number gathered from column-major X would cost a sector of 32 bytes, 32 K bytes an entry from L2. So X is copied
        row by row first: an entry's K numbers are 8 K bytes side by side, read by K / 2 lanes, a pair each. For that the lanes of a warp pass their entries on by shuffles, 64 / K entries at a time.
+       So is Z where its rows come in no order and it is too large for L2: a number stored alone is a part of a sector, for which memory reads the rest. It is copied to columns behind.
 
        ROWS   a row's entries are added in CSR order: each column has the bits of the product with a vector
        TILE   K / 2 lanes of the 4 of a row have a pair of columns each; what several lanes have of a pair is added by shuffles
@@ -21,7 +23,7 @@
      include/petsctc/private/aijtclayout.h; X and Z by columns; the copy of X by rows, K numbers each
 
    Memory traffic
-     The layout once for K columns (heads and masks are read by every row group, from L1), 8 K bytes a row of X (once if its reuse distance fits the caches) and of Z; by rows 16 K bytes a row more for the copy. 7-point 101^3, K = 8, values stored: 57 + 66 + 66 =
+     The layout once for K columns (heads and masks are read by every row group, from L1), 8 K bytes a row of X (once if its reuse distance fits the caches) and of Z; by rows 16 K bytes a row more for the copy of X, and as many for that of Z. 7-point 101^3, K = 8, values stored: 57 + 66 + 66 =
      189 MB, 44 us at 4.3 TB/s; a product with a vector reads 57 + 16.5 = 74 MB, 17 us: 2.6 products. A million tetrahedra nodes, 15 million entries: 177 + 128 MB, 71 us, and 128 MB, 30 us, for the
      copy; X from L2, 960 MB if L1 never has it, is what takes the time: 175 us at 5.5 TB/s, where column-major X would take four times as much.
 
@@ -32,16 +34,17 @@
 
 #include <petsctc/private/aijtcslots.cuh>
 
-/* X and Z of one group of columns */
+struct alignas(2 * sizeof(PetscScalar)) ScalarPair {
+  PetscScalar a, b;
+};
+
+/* X and Z of one group of columns; rows: K / 2 pairs a row, NULL where Z is stored by columns at once */
 template <int K>
 struct ColumnsView {
   const PetscScalar *__restrict__ x;
   PetscScalar *__restrict__ z;
-  PetscCount xstride, zstride;
-};
-
-struct alignas(2 * sizeof(PetscScalar)) ScalarPair {
-  PetscScalar a, b;
+  PetscCount  xstride, zstride;
+  ScalarPair *rows;
 };
 
 __device__ __forceinline__ uint32_t LoadDeltaOfAnyForm(const SliceView &s, int at)
@@ -58,17 +61,26 @@ __device__ __forceinline__ uint32_t LoadDeltaOfAnyForm(const SliceView &s, int a
   }
 }
 
-/* The value of entry `at`, or that at `constant` of a slot that has but one for each remainder */
-__device__ __forceinline__ PetscScalar LoadValueOfAnyForm(const SliceView &s, int at)
+/* Of a slice without constant values: what is stored of entry `at`, and the value that this stands for, once it is there */
+__device__ __forceinline__ uint64_t LoadRawOfAnyForm(const SliceView &s, int at)
 {
   switch (s.form >> AIJTC_FORM_VALUE & 3) {
   case AIJTC_VALUE_DOUBLE:
-    return DoubleValues::load(s, at);
+    return (uint64_t)__double_as_longlong(DoubleValues::load(s, at));
   case AIJTC_VALUE_FLOAT:
-    return FloatValues::get(s, FloatValues::load(s, at));
+    return __float_as_uint(FloatValues::load(s, at));
   default:
-    return DictValues::get(s, DictValues::load(s, at));
+    return DictValues::load(s, at);
   }
+}
+
+__device__ __forceinline__ PetscScalar ValueOfAnyForm(const SliceView &s, uint64_t raw)
+{
+  const uint32_t values = s.form >> AIJTC_FORM_VALUE & 3;
+
+  if ((s.form & AIJTC_FORM_CONST) || values == AIJTC_VALUE_DOUBLE) return __longlong_as_double((long long)raw);
+  if (values == AIJTC_VALUE_FLOAT) return FloatValues::get(s, __uint_as_float((unsigned)raw));
+  return DictValues::get(s, (uint8_t)raw);
 }
 
 /* The list of the slice's block in a gathered layout, else NULL */
@@ -83,50 +95,102 @@ struct Entry {
   int         column;
 };
 
-/* Of slot t, nothing behind the last one. ref, rest: the column without base and delta; the row's remainder by the period. list: NULL, or what columns are places in */
+/* The same on its way */
+struct StoredEntry {
+  uint64_t raw;
+  uint32_t delta;
+  bool     on;
+};
+
+/* One row group of a slice. A lane keeps the head of one of AIJTC_LANES slots; all lanes learn of it by shuffles, so that no entry waits for its slot's head */
 template <int R>
-__device__ __forceinline__ Entry LoadEntry(const SliceView &s, const PetscInt *list, int t, int group, int lane, int ref, int rest)
-{
-  const bool     full = s.form & AIJTC_FORM_FULL, spread = s.form & AIJTC_FORM_SPREAD, deltas = s.form >> AIJTC_FORM_DELTA & 3;
-  const unsigned below = (1u << lane) - 1;
-  unsigned       mask  = AIJTC_ALL_LANES;
-  Entry          entry = {0.0, -1};
+class GroupSlots {
+public:
+  /* list: NULL, or what columns are places in. ref, rest: the column without base and delta; the row's remainder by the period */
+  __device__ __forceinline__ GroupSlots(const SliceView &s, const PetscInt *list, int group, int lane, int ref, int rest) : s_(s), list_(list), group_(group), lane_(lane), ref_(ref), rest_(rest) { }
 
-  if (t >= s.slots) return entry;
-  const int2 head  = __ldg(reinterpret_cast<const int2 *>(s.slot + t));
-  const int  where = head.y & (int)~AIJTC_SLOT_CONST;
-  int        at    = where + AIJTC_LANES * group + lane;
+  /* The heads of slots first, first + 1, ..: by a lane each */
+  __device__ __forceinline__ void heads(int first)
+  {
+    const int t = first + lane_;
 
-  if (!full) {
-    mask = __ldg(s.mask + R * t + group);
-    if (!spread) {
-      at = where + __popc(mask & below);
+    first_ = first;
+    base_ = place_ = 0;
+    mask_          = 0;
+    if (t >= s_.slots) return;
+    const int2 head = __ldg(reinterpret_cast<const int2 *>(s_.slot + t));
+
+    base_  = head.x;
+    place_ = head.y;
+    mask_  = AIJTC_ALL_LANES;
+    if (!(s_.form & AIJTC_FORM_FULL)) mask_ = __ldg(s_.mask + R * t + group_);
+    if (isConstant(head.y)) return;
+    place_ &= (int)~AIJTC_SLOT_CONST;
+    if (s_.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD)) place_ += AIJTC_LANES * group_;
+    else {
 #pragma unroll
       for (int r = 0; r < R - 1; r++) {
-        if (r < group) at += __popc(__ldg(s.mask + R * t + r));
+        if (r < group_) place_ += __popc(__ldg(s_.mask + R * t + r));
       }
     }
   }
-  if (!(mask >> lane & 1)) return entry;
-  if (s.form & AIJTC_FORM_CONST) entry.a = ConstValues::load(s, t * s.period + rest);
-  else entry.a = LoadValueOfAnyForm(s, !deltas && head.y < 0 ? where + rest : at);
-  entry.column = head.x + (int)LoadDeltaOfAnyForm(s, at);
-  entry.column = list ? (int)__ldg(list + entry.column) : ref + entry.column;
-  return entry;
-}
 
-/* sums.add() for the slots of one row group. While X is on its way for one slot, the next one is decoded */
+  /* Requests what is stored of this lane's entry in the k-th of these slots */
+  __device__ __forceinline__ StoredEntry load(int k) const
+  {
+    const int      place = __shfl_sync(AIJTC_ALL_LANES, place_, k);
+    const unsigned mask  = __shfl_sync(AIJTC_ALL_LANES, mask_, k);
+    const int      at    = place + (s_.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD) ? lane_ : __popc(mask & ((1u << lane_) - 1)));
+    StoredEntry    entry = {0, 0, (mask >> lane_ & 1) != 0};
+
+    if (!entry.on) return entry;
+    entry.delta = LoadDeltaOfAnyForm(s_, at);
+    if (s_.form & AIJTC_FORM_CONST) entry.raw = (uint64_t)__double_as_longlong(ConstValues::load(s_, (first_ + k) * s_.period + rest_));
+    else entry.raw = LoadRawOfAnyForm(s_, isConstant(place) ? (place & (int)~AIJTC_SLOT_CONST) + rest_ : at);
+    return entry;
+  }
+  /* What it is, once it is there: in lists the column is a load more */
+  __device__ __forceinline__ Entry decode(int k, const StoredEntry &stored) const
+  {
+    const int at = __shfl_sync(AIJTC_ALL_LANES, base_, k) + (int)stored.delta;
+
+    if (!stored.on) return {0.0, -1};
+    return {ValueOfAnyForm(s_, stored.raw), list_ ? (int)__ldg(list_ + at) : ref_ + at};
+  }
+
+private:
+  /* A slot with one value for each remainder, in a slice that has others */
+  __device__ __forceinline__ bool isConstant(int where) const
+  {
+    return where < 0 && !(s_.form >> AIJTC_FORM_DELTA & 3);
+  }
+
+  const SliceView &s_;
+  const PetscInt  *list_;
+  int              group_, lane_, ref_, rest_;
+  int              first_, base_, place_; /* of this lane's slot; place_: of the group's first entry */
+  unsigned         mask_;
+};
+
+/* sums.add() for the slots of one row group. While X is on its way for one slot, what is stored of the next one is requested */
 template <int R, class Sums>
 __device__ __forceinline__ void ForGroup(const SliceView &s, const PetscInt *list, int group, int lane, int ref, int rest, Sums &sums)
 {
-  Entry entry = LoadEntry<R>(s, list, 0, group, lane, ref, rest);
+  GroupSlots<R> slots(s, list, group, lane, ref, rest);
 
-  for (int t = 0; t < s.slots; t++) {
-    const Entry now = entry;
+  for (int first = 0; first < s.slots; first += AIJTC_LANES) {
+    const int count = min(s.slots - first, AIJTC_LANES);
 
-    sums.request(now);
-    entry = LoadEntry<R>(s, list, t + 1, group, lane, ref, rest);
-    sums.add(now);
+    slots.heads(first);
+    Entry entry = slots.decode(0, slots.load(0));
+
+    for (int k = 0; k < count; k++) {
+      sums.request(entry);
+      const StoredEntry next = slots.load(k + 1); /* behind the last slot: nothing, or what nobody looks at */
+
+      sums.add(entry);
+      entry = slots.decode(k + 1, next);
+    }
   }
 }
 
@@ -212,8 +276,11 @@ public:
       const int to = __shfl_sync(AIJTC_ALL_LANES, row, source(p));
 
       if (to < 0 || (KIND == AIJTC_TILE && lane_ % AIJTC_TILE_COLS >= P)) continue;
-      X.z[to + 2 * (lane_ % P) * X.zstride]       = sum_[p].a;
-      X.z[to + (2 * (lane_ % P) + 1) * X.zstride] = sum_[p].b;
+      if (X.rows) X.rows[(PetscCount)P * to + lane_ % P] = sum_[p];
+      else {
+        X.z[to + 2 * (lane_ % P) * X.zstride]       = sum_[p].a;
+        X.z[to + (2 * (lane_ % P) + 1) * X.zstride] = sum_[p].b;
+      }
     }
   }
   __device__ __forceinline__ const ScalarPair &piece()

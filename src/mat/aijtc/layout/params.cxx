@@ -8,8 +8,9 @@
 namespace
 {
 /* docs/layout.md has the rule */
-constexpr PetscInt   WINDOW          = 8192;
-constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 128, SHORT_MAX_UNEVEN = 8; /* lengths */
+constexpr PetscInt   WINDOW_COMMON = 8192, WINDOW_OTHER = 1024;
+constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 128, SHORT_MAX_UNEVEN = 8, SHORT_MAX_UNEVEN_MANY = 16; /* lengths */
+constexpr PetscInt   ROWS_FOR_LONGER_SHORT = 1000000;
 constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768, ROWS_FOR_FOUR_TILES = 65536;
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
 constexpr PetscCount DICT_MIN = 800000;
@@ -21,9 +22,10 @@ bool AllMayBeShort(PetscInt longest)
   return longest <= SHORT_MAX;
 }
 
-PetscInt ShortMax(PetscBool common, PetscInt longest)
+PetscInt ShortMax(PetscInt m, PetscBool common, PetscInt longest)
 {
-  return common || AllMayBeShort(longest) ? SHORT_MAX : SHORT_MAX_UNEVEN;
+  if (common || AllMayBeShort(longest)) return SHORT_MAX;
+  return m >= ROWS_FOR_LONGER_SHORT ? SHORT_MAX_UNEVEN_MANY : SHORT_MAX_UNEVEN;
 }
 
 PetscInt RowGroups(PetscInt m, PetscCount nnz, PetscBool common, PetscInt longest)
@@ -68,7 +70,7 @@ PetscErrorCode CheckParams(const AIJTCParams *params)
 
 PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params)
 {
-  const PetscInt long_min = common ? LONG_MIN_COMMON : LONG_MIN_OTHER, short_max = ShortMax(common, longest);
+  const PetscInt long_min = common ? LONG_MIN_COMMON : LONG_MIN_OTHER, short_max = ShortMax(m, common, longest);
 
   PetscFunctionBegin;
   PetscCheck(m >= 0 && n >= 0 && nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix of %" PetscInt_FMT " x %" PetscInt_FMT " with %" PetscCount_FMT " nonzeros: sizes must not be negative", m, n, nnz);
@@ -76,7 +78,7 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscI
              (int)PETSC_INT32_MAX);
   if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? short_max : std::min(short_max, params->long_min);
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
-  if (params->window == PETSC_DECIDE) params->window = WINDOW;
+  if (params->window == PETSC_DECIDE) params->window = common ? WINDOW_COMMON : WINDOW_OTHER;
   if (params->gather == PETSC_DECIDE) params->gather = Gather(m, n, nnz, common, longest, params);
   if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, common, longest);
   if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
