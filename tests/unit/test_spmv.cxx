@@ -469,6 +469,19 @@ TEST_P(Spmv, PlanesSwept)
   }
 }
 
+/* So many that x and values are asked for in any order (mult_rows.cu) */
+TEST_P(Spmv, StoredValuesOfManyRows)
+{
+  const Csr    A = TwoOffsets(8000100, 3);
+  Vector       x;
+  const Vector expected = ExactProduct(A, &x);
+  Product      product(GetParam(), A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0});
+
+  product.layout.common = PETSC_TRUE;
+  ASSERT_GE(product.layout.nvalue, (PetscCount)sizeof(PetscScalar) * product.layout.nnz);
+  EXPECT_EQ(product.Mult(x), expected);
+}
+
 TEST_P(Spmv, SlicesInRuns)
 {
   ExpectExact(GetParam(), 600100, {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, [](PetscInt r, PetscInt c) { return (double)((3 * r + c) % 17 - 8); });
