@@ -304,17 +304,11 @@ inline double __longlong_as_double(long long x)
 }
 inline unsigned __float_as_uint(float x)
 {
-  unsigned bits;
-
-  memcpy(&bits, &x, sizeof(bits));
-  return bits;
+  return (unsigned)emulation::bitsOf(x);
 }
-inline float __uint_as_float(unsigned bits)
+inline float __uint_as_float(unsigned x)
 {
-  float x;
-
-  memcpy(&x, &bits, sizeof(x));
-  return x;
+  return emulation::valueOf<float>(x);
 }
 inline void __threadfence()
 {

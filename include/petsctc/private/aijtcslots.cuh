@@ -21,23 +21,21 @@
 
 #include <petsctc/private/aijtclayout.h>
 #include <petsctc/private/overlap.cuh>
+#include <type_traits>
 
 constexpr unsigned AIJTC_ALL_LANES = 0xffffffffu;
 
 /* What a warp does in the batch of slots from t on between its requests for what is the layout's and those for x */
 struct NothingBeforeX {
-  static constexpr bool           something = false;
   __device__ __forceinline__ void operator()(int) const { }
 };
 
 /* The layout does not change: only x has to wait for the launch before. To wait again costs nothing, and keeps the compiler from asking for an x before everything else of its batch has been asked for */
 struct LaunchBeforeX {
-  static constexpr bool           something = true;
   __device__ __forceinline__ void operator()(int) const { WaitForLaunchBefore(); }
 };
 
 struct LaunchBeforeFirstX {
-  static constexpr bool           something = true;
   __device__ __forceinline__ void operator()(int t) const
   {
     if (!t) WaitForLaunchBefore();
@@ -237,7 +235,7 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
 template <int R, int U, int BYTES, class Values, Placing PLACING, int STEP, class X, class Before, class Add>
 __device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Before before_x, Add add)
 {
-  constexpr bool once = Before::something && BYTES == 0 && STEP == 0; /* columns are known with the slots' heads, and are no constants apart: from the second batch on x and values are better asked for in any order */
+  constexpr bool once = !std::is_same_v<Before, NothingBeforeX> && BYTES == 0 && STEP == 0; /* columns are known with the slots' heads, and are no constants apart: from the second batch on x and values are better asked for in any order */
   int            t    = 0;
 
   if constexpr (once) {
