@@ -4,7 +4,7 @@
    Method   No counter and no fence. Every block leaves a record of two sums, 16 bytes in one store: the lowest bits of the two numbers are not theirs, but tell for which barrier they are. Warp 0 of every block reads the
             records of all blocks again and again until they are those of this barrier, lane l those of blocks l, l + 32, ..; adds its own in this order, then the lanes' as any warp's are folded. So one sum or two
             that all blocks need cost the block's own reduction, one store and, once the last block has stored, one load, and nobody but warp 0 has to do with them. Of three sums or four there are two records, for
-            two warps, and then the block's threads come together once more. Sums that few barriers have get a record of their own, the number and the tag of this barrier.
+            two warps, and then the block's threads come together once more, unless each warp makes do with its own. Sums that few barriers have get a record of their own, the number and the tag of this barrier.
             A block's part of a sum that shares a record loses its lowest bit, always: which barrier it is for changes no bit of what is read.
             The other warps have something else to do meanwhile.
             Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300. They look again only for the records of those
@@ -260,6 +260,29 @@ public:
       for (int k = 0; k < K; ++k) total[k] = shared.total[k];
     }
     if (warp == 0 && well) derive(total);
+    return __syncthreads_and(well);
+  }
+
+  /* sum() of K sums, three or four, of which derive(total), in warp 0, gets the first two, and judge(total), in all threads of warp 1, the others: neither waits for the other's, and the block's threads come together once less.
+     Both do their part at the same time, and what they leave for each other is there behind the barrier */
+  template <class Reduce, int K, class Meanwhile, class Derive, class Judge>
+  __device__ __forceinline__ bool sumApart(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive, Judge judge)
+  {
+    static_assert(pairs == 2 && K > 2 && K <= 4, "a record of two sums for each of two warps");
+    const int warp = threadIdx.x / 32;
+    double    total[K];
+    bool      well;
+
+    ++tag_;
+    Reduce::fold(sum, shared, total);
+    if (warp == 0) leave<K>(total);
+    if (warp < 2) {
+      well = collectTwo<Reduce, 2>(warp, total, iteration);
+      if (well && warp == 0) derive(total);
+      if (well && warp == 1) judge(total);
+    } else {
+      well = meanwhile(tag_, (int)threadIdx.x - 64, Reduce::threads - 64);
+    }
     return __syncthreads_and(well);
   }
 

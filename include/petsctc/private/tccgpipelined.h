@@ -39,9 +39,9 @@ PETSC_INTERN PetscErrorCode TCCGPipelinedCreate_CUDA(const KSPTCForm *form, Pets
 PETSC_INTERN PetscErrorCode TCCGPipelined_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode TCCGPipelined_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
-/* r.r, (z.r, z.z with a preconditioner,) w.u; and of vectors made anew u.s, p.s */
+/* z.r and w.u, and with a preconditioner the square of the norm that is tested; and of vectors made anew u.s, p.s */
 template <bool scaled>
-constexpr int TCCG_PIPELINED_SUMS = scaled ? 4 : 2;
+constexpr int TCCG_PIPELINED_SUMS = scaled ? 3 : 2;
 template <bool scaled>
 constexpr int TCCG_PIPELINED_ANEW = TCCG_PIPELINED_SUMS<scaled> + 2;
 
@@ -52,14 +52,19 @@ enum {
 
 constexpr PetscReal TCCG_PIPELINED_GAP = 4.0; /* so many times the rounding errors of b - A x may r differ from that */
 
-/* The end of an iteration: s is its record then */
+/* The sum that the test looks at: that of another place, unless z is r */
 template <bool scaled>
-PETSCTC_HOST_DEVICE void TCCGPipelinedEnd(TCCGScalars &s, const PetscTCTest &test, const PetscScalar sum[])
+PETSCTC_HOST_DEVICE PetscScalar TCCGPipelinedSquare(const PetscScalar sum[])
 {
-  TCCGScalars left; /* nobody's: the caller leaves the record */
+  return sum[scaled ? 2 : 0];
+}
 
-  if constexpr (scaled) TCCGEndScaled<false>(s, sum, 0.0, test, &left);
-  else TCCGEndPlain(s, true, sum, test, &left);
+/* norm: that which the sums were made for */
+template <bool scaled>
+PETSCTC_HOST_DEVICE void TCCGPipelinedSetSquare(TCCGScalars &s, PetscTCNorm norm, PetscReal square)
+{
+  if constexpr (scaled) TCCGSetJudged(s, norm, square);
+  else s.rr = s.zz = square;
 }
 
 /* Does z.r end the solve? The host, who has it from the record, says so too: the record must be one of vectors made anew then */
@@ -69,49 +74,56 @@ PETSCTC_HOST_DEVICE bool TCCGPipelinedEnds(TCCGScalars s)
   return s.stop != 0.0;
 }
 
-/* After an update: ends the iteration and begins the next one, unless it is the last of the call. Returns 0, or what is to be done first: VERIFY, and s and the record are as they were; or REPLACE, and the next
-   iteration has not begun */
-template <bool scaled>
-PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedStep(TCCGScalars &s, TCCGScalars &record, const PetscTCTest &test, bool last, const PetscScalar sum[])
+/* After an update: ends the iteration and, unless it is the last of the call, begins the next, but for the test and what that looks at. Returns what is to be done first, unless the test has something to say: 0, VERIFY, or REPLACE */
+PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedAdvance(TCCGScalars &s, TCCGBefore &before, bool last, const PetscScalar sum[])
 {
-  TCCGScalars now = s;
-
-  TCCGPipelinedEnd<scaled>(now, test, sum);
-  if (now.stop != 0.0 || TCCGPipelinedEnds(now)) return TCCG_PIPELINED_VERIFY;
-  s = record = now;
+  before = TCCGEndUntested(s, sum[0]);
+  if (TCCGPipelinedEnds(s)) return TCCG_PIPELINED_VERIFY;
   if (last) return 0.0;
-  TCCGBeginIteration(now, false, [&]() { TCCGEndCurvature(now, sum[TCCG_PIPELINED_SUMS<scaled> - 1] - now.b * now.b * s.dpi, false); });
-  if (now.stop != 0.0) return TCCG_PIPELINED_REPLACE;
-  s = now;
-  return 0.0;
+  TCCGBeginIteration(s, false, [&]() { TCCGEndCurvature(s, sum[1] - s.b * s.b * s.dpi, false); });
+  return s.stop != 0.0 ? (PetscReal)TCCG_PIPELINED_REPLACE : 0.0;
+}
+
+/* And with the test: returns what is to be done first. VERIFY: s and the record are as they were before; REPLACE: the next iteration has not begun */
+template <bool scaled>
+PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedTake(TCCGScalars &s, TCCGScalars &record, PetscTCNorm norm, const TCCGJudged &judged, const TCCGBefore &before, PetscReal first)
+{
+  if (judged.stop != 0.0 || first == TCCG_PIPELINED_VERIFY) {
+    TCCGTakeBack(s, before);
+    return TCCG_PIPELINED_VERIFY;
+  }
+  TCCGPipelinedSetSquare<scaled>(s, norm, judged.square);
+  record = s;
+  TCCGTakeBackBeginning(record, before);
+  if (first == TCCG_PIPELINED_REPLACE) s = record;
+  return first;
 }
 
 /* p.Ap of vectors made anew, with b as it is or 0 */
-PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedCurvature(TCCGScalars &s, bool first, PetscReal b, const PetscScalar wu_us_ps[])
+PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedCurvature(TCCGScalars &s, bool first, PetscReal b, PetscScalar wu, const PetscScalar us_ps[])
 {
-  const PetscReal recurred = wu_us_ps[0] - b * b * s.dpi, now = wu_us_ps[0] + b * (2.0 * wu_us_ps[1] + b * wu_us_ps[2]);
+  const PetscReal recurred = wu - b * b * s.dpi, now = wu + b * (2.0 * us_ps[0] + b * us_ps[1]);
 
   if (first || PetscTCSign(recurred) * PetscTCSign(s.dpi) > 0) return first ? now : recurred;
   if (PetscTCSign(now) * PetscTCSign(s.dpi) <= 0) return now;
   s.b = 0.0;
-  return wu_us_ps[0];
+  return wu;
 }
 
 /* The same with the sums of vectors made anew: now a stop is one. ended: after VERIFY; else the record is there, and had these sums but for rounding errors */
 template <bool scaled>
-PETSCTC_HOST_DEVICE void TCCGPipelinedRefresh(TCCGScalars &s, TCCGScalars &record, bool ended, const PetscTCTest &test, bool first, bool last, const PetscScalar sum[])
+PETSCTC_HOST_DEVICE void TCCGPipelinedRefresh(TCCGScalars &s, TCCGScalars &record, bool ended, PetscTCNorm norm, const PetscTCTest &test, bool first, bool last, const PetscScalar sum[])
 {
-  const PetscScalar *const wu_us_ps = sum + TCCG_PIPELINED_SUMS<scaled> - 1;
+  const PetscReal square = TCCGPipelinedSquare<scaled>(sum);
 
   if (ended) {
-    TCCGPipelinedEnd<scaled>(s, test, sum);
-    record = s;
-  } else {
-    s.rr   = sum[0];
-    s.beta = scaled ? sum[1] : sum[0];
-    s.zz   = scaled ? sum[2] : sum[0];
+    s.betaold = s.beta;
+    s.stop    = TCCGJudge(s, test, square).stop;
   }
-  if (!last && s.stop == 0.0) TCCGBeginIteration(s, first, [&]() { TCCGEndCurvature(s, TCCGPipelinedCurvature(s, first, s.b, wu_us_ps), first); });
+  s.beta = sum[0];
+  TCCGPipelinedSetSquare<scaled>(s, norm, square);
+  if (ended) record = s;
+  if (!last && s.stop == 0.0) TCCGBeginIteration(s, first, [&]() { TCCGEndCurvature(s, TCCGPipelinedCurvature(s, first, s.b, sum[1], sum + TCCG_PIPELINED_SUMS<scaled>), first); });
 }
 
 /* d x, x without a preconditioner; d is not looked at then */
@@ -123,26 +135,30 @@ PETSCTC_HOST_DEVICE T TCCGPipelinedApply(const T *d, const T &x)
 }
 
 template <bool scaled, class T>
-PETSCTC_HOST_DEVICE void TCCGPipelinedAdd(const T &r, const T &u, const T &w, T sum[])
+PETSCTC_HOST_DEVICE void TCCGPipelinedAdd(PetscTCNorm norm, const T &r, const T &u, const T &w, T sum[])
 {
-  PetscTCAddProduct(sum[0], r, r);
   if constexpr (scaled) {
-    PetscTCAddProduct(sum[1], u, r);
-    PetscTCAddProduct(sum[2], u, u);
-  }
-  PetscTCAddProduct(sum[TCCG_PIPELINED_SUMS<scaled> - 1], w, u);
+    T zr_square[] = {sum[0], sum[2]};
+
+    TCCGAddJudged(norm, r, u, zr_square);
+    sum[0] = zr_square[0];
+    sum[2] = zr_square[1];
+  } else PetscTCAddProduct(sum[0], r, r);
+  PetscTCAddProduct(sum[1], w, u);
 }
 
 /* From r, w, s, p and the diagonal: m, and the sums. The scalars' end is the caller's: it is told more than a step is */
 template <bool scaled>
 struct TCCGPipelinedStart : PetscTCStep<TCCGScalars, scaled ? 5 : 4, 1, TCCG_PIPELINED_ANEW<scaled>> {
+  PetscTCNorm norm;
+
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &, const T in[], T out[], T sum[]) const
   {
     const T &r = in[0], &w = in[1], &s = in[2], &p = in[3], u = TCCGPipelinedApply<scaled>(in + 4, r);
 
     out[0] = TCCGPipelinedApply<scaled>(in + 4, w);
-    TCCGPipelinedAdd<scaled>(r, u, w, sum);
+    TCCGPipelinedAdd<scaled>(norm, r, u, w, sum);
     PetscTCAddProduct(sum[TCCG_PIPELINED_SUMS<scaled>], u, s);
     PetscTCAddProduct(sum[TCCG_PIPELINED_SUMS<scaled> + 1], p, s);
   }
@@ -151,6 +167,8 @@ struct TCCGPipelinedStart : PetscTCStep<TCCGScalars, scaled ? 5 : 4, 1, TCCG_PIP
 /* From x, r, p, s, w, the z that the product has brought, and the diagonal: x, r, p, s, w, m, and the sums. Likewise */
 template <bool scaled>
 struct TCCGPipelinedUpdate : PetscTCStep<TCCGScalars, scaled ? 7 : 6, 6, TCCG_PIPELINED_SUMS<scaled>> {
+  PetscTCNorm norm;
+
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &k, const T in[], T out[], T sum[]) const
   {
@@ -162,7 +180,7 @@ struct TCCGPipelinedUpdate : PetscTCStep<TCCGScalars, scaled ? 7 : 6, 6, TCCG_PI
     out[3] = s;
     out[4] = w;
     out[5] = TCCGPipelinedApply<scaled>(in + 6, w);
-    TCCGPipelinedAdd<scaled>(r, TCCGPipelinedApply<scaled>(in + 6, r), w, sum);
+    TCCGPipelinedAdd<scaled>(norm, r, TCCGPipelinedApply<scaled>(in + 6, r), w, sum);
   }
 };
 

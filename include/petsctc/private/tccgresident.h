@@ -53,6 +53,70 @@ PETSCTC_HOST_DEVICE void TCCGTestedSums(const TCCGScalars &s, PetscTCNorm norm, 
   sum[2] = norm == PETSCTC_NORM_RR ? s.zz : tested[1];
 }
 
+/* Where the test is not asked by those who begin the next iteration (sum_barrier.cuh: sumApart()): the square of the norm has a sum of its own, sum[1], though it is z.r again with the natural norm. sum[0]: z.r */
+template <class T>
+PETSCTC_HOST_DEVICE void TCCGAddJudged(PetscTCNorm norm, const T &r, const T &z, T sum[])
+{
+  PetscTCAddProduct(sum[0], z, r);
+  PetscTCAddProduct(sum[1], norm == PETSCTC_NORM_RR ? r : z, norm == PETSCTC_NORM_RR || norm == PETSCTC_NORM_BETA ? r : z);
+}
+
+/* The square that was tested, and what the test says */
+typedef struct {
+  PetscReal square, stop;
+} TCCGJudged;
+
+/* s: for the bounds that the first norm has set */
+PETSCTC_HOST_DEVICE TCCGJudged TCCGJudge(TCCGScalars s, const PetscTCTest &test, PetscScalar square)
+{
+  TCCGScalars left; /* nobody's */
+
+  s.stop = 0.0;
+  PetscTCEndIteration(s, square, test, &left);
+  return {square, s.stop};
+}
+
+/* What the end of an iteration and the beginning of the next change, but for the test and what it looks at, as it was before: for those who begin it before they know what the test says */
+typedef struct {
+  PetscReal beta, betaold, a, b, dpi, dpiold, zs;
+} TCCGBefore;
+
+/* The end of an iteration with this z.r */
+PETSCTC_HOST_DEVICE TCCGBefore TCCGEndUntested(TCCGScalars &s, PetscScalar zr)
+{
+  const TCCGBefore before = {s.beta, s.betaold, s.a, s.b, s.dpi, s.dpiold, s.zs};
+
+  s.betaold = s.beta;
+  s.beta    = zr;
+  return before;
+}
+
+/* The next has not begun */
+PETSCTC_HOST_DEVICE void TCCGTakeBackBeginning(TCCGScalars &s, const TCCGBefore &before)
+{
+  s.a      = before.a;
+  s.b      = before.b;
+  s.dpi    = before.dpi;
+  s.dpiold = before.dpiold;
+  s.zs     = before.zs;
+  s.stop   = 0.0;
+}
+
+/* And this one has not ended */
+PETSCTC_HOST_DEVICE void TCCGTakeBack(TCCGScalars &s, const TCCGBefore &before)
+{
+  TCCGTakeBackBeginning(s, before);
+  s.beta    = before.beta;
+  s.betaold = before.betaold;
+}
+
+/* norm: that of TCCGAddJudged() */
+PETSCTC_HOST_DEVICE void TCCGSetJudged(TCCGScalars &s, PetscTCNorm norm, PetscReal square)
+{
+  if (norm == PETSCTC_NORM_RR) s.rr = square;
+  else if (norm != PETSCTC_NORM_BETA) s.zz = square;
+}
+
 /* What the device offers to the kernel */
 PETSC_INTERN PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip);
 

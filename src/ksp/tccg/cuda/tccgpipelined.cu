@@ -3,7 +3,9 @@
      Pipelined conjugate gradients (tccgpipelined.h) in one cooperative kernel (ksptcresident.cuh), with one barrier an iteration:
 
        multiply z <- A m + b z
-       update   p, s, x, r, w; m, published; the sums                       barrier with two sums, four with a preconditioner; test of the norm, record, b, a; meanwhile m of the ghosts
+       update   p, s, x, r, w; m, published; the sums                       barrier with two sums; test of the norm, record, b, a; meanwhile m of the ghosts
+
+     With a preconditioner the norm's square is a third sum, which another warp collects and tests while the first one makes b and a.
 
      Numbers are published for every barrier, and the next one's may be stored while another block still fetches this one's: two arrays, by turns.
      Vectors that are made anew take four products, each with a barrier of its own, and one more for what decides whether r is replaced goes with the second.
@@ -33,6 +35,14 @@ enum Stage {
   OF_S, /* z */
   OF_R, /* w */
   STAGES
+};
+
+/* In shared memory */
+struct Common {
+  KSPTCTold  told;   /* what is to be done first, or stop, and a, b; between stages whether r is replaced */
+  TCCGJudged judged; /* by another warp */
+
+  __device__ __forceinline__ double first() const { return judged.stop != 0.0 ? (double)TCCG_PIPELINED_VERIFY : told.stop; }
 };
 
 struct Share : KSPTCShare {
@@ -117,7 +127,7 @@ __device__ __forceinline__ void Start(const Problem &P, const Share &own, uint64
   own.forRows([&](int k) {
     const double in[] = {own.r[k], own.w[k], own.s[k], own.p[k], scaled ? own.d[k] : 0.0};
 
-    TCCGPipelinedStart<scaled>{}.element({}, in, own.m + k, sum);
+    TCCGPipelinedStart<scaled>{{}, P.chunk.test.norm}.element({}, in, own.m + k, sum);
     PetscTCPublish(published + own.first + k, own.m[k], tag);
   });
 }
@@ -134,7 +144,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
     const double in[] = {own.x[k], own.r[k], own.p[k], own.s[k], own.w[k], own.z[k], scaled ? own.d[k] : 0.0};
     double       out[6];
 
-    TCCGPipelinedUpdate<scaled>{}.element(scalars, in, out, sum);
+    TCCGPipelinedUpdate<scaled>{{}, P.chunk.test.norm}.element(scalars, in, out, sum);
     own.x[k] = out[0];
     own.r[k] = out[1];
     own.p[k] = out[2];
@@ -143,6 +153,38 @@ __device__ __forceinline__ void Update(const Problem &P, const Share &own, doubl
     own.m[k] = out[5];
     PetscTCPublish(published + own.first + k, out[5], tag);
   });
+}
+
+/* The barrier behind the update of iteration `it`. False: given up */
+template <class Many, bool scaled, class Fetch>
+__device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
+{
+  constexpr int SUMS = TCCG_PIPELINED_SUMS<scaled>;
+  TCCGBefore    before; /* warp 0's */
+  double        first   = 0.0;
+  const auto    advance = [&](const double total[]) {
+    first = TCCGPipelinedAdvance(s, before, it == P.chunk.last, total);
+    common.told.tell(first, s.a, s.b);
+  };
+  const auto judge = [&](const double total[]) {
+    const TCCGJudged judged = TCCGJudge(s, KSPTCTestAt(P.chunk, it), total[0]); /* the bounds do not change */
+
+    if (threadIdx.x % KSPTC_LANES == 0) common.judged = judged;
+  };
+  bool alive;
+
+  if constexpr (scaled) alive = barrier.template sumApart<Many, SUMS>(sum, shared, (int)it, fetch, advance, judge);
+  else {
+    alive = barrier.template sum<Many, SUMS>(sum, shared, (int)it, fetch, [&](const double total[]) {
+      advance(total);
+      judge(total);
+    });
+  }
+  if (!alive || threadIdx.x >= KSPTC_LANES) return alive;
+  TCCGScalars record;
+
+  if (TCCGPipelinedTake<scaled>(s, record, P.chunk.test.norm, common.judged, before, first) != TCCG_PIPELINED_VERIFY) KSPTCRecord(P, it, record);
+  return true;
 }
 
 /* in_part: for forms of which blocks have no room for all slices, or that have rows in parts */
@@ -162,7 +204,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
-  __shared__ KSPTCTold                   told; /* stop, or what is to be done first, and a, b; between stages whether r is replaced */
+  __shared__ Common                      common;
   const Share                            own(P.A, scaled, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCCGScalars                            s     = *P.scalars; /* kept by warp 0 */
@@ -180,9 +222,9 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
     for (int stage = it ? OF_X : OF_R; alive && stage < STAGES; stage++) {
       __syncthreads(); /* nobody reads m any more */
       PublishOperand<scaled>(P, own, stage, barrier.next());
-      alive = barrier.template sum<Gap, 2>(gap, shared.gap, (int)it, fetch, [&](const double total[]) { told.tell(0.0, total[0] > total[1]); });
+      alive = barrier.template sum<Gap, 2>(gap, shared.gap, (int)it, fetch, [&](const double total[]) { common.told.tell(0.0, total[0] > total[1]); });
       if (!alive) break;
-      if (stage == OF_P && told.one != 0.0) own.forRows([&](int k) { own.r[k] = own.z[k]; });
+      if (stage == OF_P && common.told.one != 0.0) own.forRows([&](int k) { own.r[k] = own.z[k]; });
       MultiplyStage<in_part>(P, own, stage, gap);
     }
     if (!alive) break;
@@ -192,30 +234,26 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
       TCCGScalars record;
       const bool  ended = again == TCCG_PIPELINED_VERIFY;
 
-      TCCGPipelinedRefresh<scaled>(s, record, ended, KSPTCTestAt(P.chunk, it), it == 0, it == P.chunk.last, total);
+      TCCGPipelinedRefresh<scaled>(s, record, ended, P.chunk.test.norm, KSPTCTestAt(P.chunk, it), it == 0, it == P.chunk.last, total);
       if (ended) KSPTCRecord(P, it, record);
-      told.tell(s.stop, s.a, s.b);
+      common.told.tell(s.stop, s.a, s.b);
+      if (threadIdx.x == 0) common.judged.stop = 0.0;
     });
-    while (alive && told.stop == 0.0 && it < P.chunk.last) {
-      const double a = told.one, b = told.other;
+    while (alive && common.first() == 0.0 && it < P.chunk.last) {
+      const double a = common.told.one, b = common.told.other;
       double       sum[SUMS] = {};
 
       KSPTCMult<in_part>(P.A, own, own.m, [&](int k, double product) { own.z[k] = KSPTCCombine(product, own.z[k], b); });
       __syncthreads();
       Update<scaled>(P, own, a, b, barrier.next(), sum);
       ++it;
-      alive = barrier.template sum<Many, SUMS>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
-        TCCGScalars  record;
-        const double first = TCCGPipelinedStep<scaled>(s, record, KSPTCTestAt(P.chunk, it), it == P.chunk.last, total);
-
-        if (first != TCCG_PIPELINED_VERIFY) KSPTCRecord(P, it, record);
-        told.tell(first, s.a, s.b);
-      });
+      alive = Meet<Many, scaled>(P, barrier, s, common, it, sum, shared.many, fetch);
     }
-    again = told.stop;
+    again = common.first();
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
+  __syncthreads(); /* the first thread leaves a record behind the barrier */
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
 }

@@ -2,11 +2,12 @@
    Method
      Conjugate gradients that carry A p (kspsteps.h: advance) in one cooperative kernel (ksptcresident.cuh), with one barrier an iteration:
 
-       multiply s <- A z, published; z.s, and the sums of the update before                barrier with two sums, three with a preconditioner; test of the norm and record of the iteration before, b, a;
+       multiply s <- A z, published; z.s, and the sums of the update before                barrier with two sums; test of the norm and record of the iteration before, b, a;
                                                                                            meanwhile s of the ghosts
        update   p <- z + b p; w <- s + b w; x <- x + a p; r <- r - a w; z; of the ghosts w, r, z
 
      A block makes r of its ghosts itself, with the bits of their own block, so s is all that it needs of others. The last iteration of a call has a barrier of its own behind it, for its test and record.
+     With a preconditioner the norm's square is a third sum, which another warp collects and tests while the first one makes b and a: those are not taken where the test ends the solve.
      A number published for a barrier may be fetched still when that of the next one is stored: two arrays, by turns.
 
    Layout
@@ -25,9 +26,9 @@
 
 namespace
 {
-/* z.s, and r.r if z is r, else those of TCCGAddTested() */
+/* z.s, and r.r if z is r, else those of TCCGAddJudged() */
 template <bool scaled>
-constexpr int SUMS_OF = scaled ? 1 + TCCG_TESTED_SUMS : 2;
+constexpr int SUMS_OF = scaled ? 3 : 2;
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS_OF<true>, 2>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
@@ -112,39 +113,110 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share &own, u
   return zs;
 }
 
-/* Adds r.r to sum[] if z is r, else what TCCGAddTested() does */
+/* Adds r.r to sum[] if z is r, else what TCCGAddJudged() does. All that a row needs is loaded before any of it is stored: the compiler does not move a load past a store to shared memory */
 template <bool scaled>
-__device__ __forceinline__ void Update(const Problem &P, const Share &own, double a, double b, double sum[])
+__device__ __forceinline__ void UpdateRows(const Problem &P, const Share &own, double a, double b, double sum[])
 {
   own.forRows([&](int k) {
-    const double p = KSPTCCombine(own.z[k], own.p[k], b), w = KSPTCCombine(own.s[k], own.w[k], b), r = fma(-a, w, own.r[k]);
+    const double z = own.z[k], p = own.p[k], s = own.s[k], w = own.w[k], r = scaled ? own.r[k] : z, x = own.x[k], d = scaled ? own.d[k] : 1.0;
+    const double p_now = KSPTCCombine(z, p, b), w_now = KSPTCCombine(s, w, b), r_now = fma(-a, w_now, r);
 
-    own.p[k] = p;
-    own.w[k] = w;
-    own.x[k] = fma(a, p, own.x[k]);
-    own.r[k] = r;
+    own.p[k] = p_now;
+    own.w[k] = w_now;
+    own.x[k] = fma(a, p_now, x);
+    own.r[k] = r_now;
     if constexpr (scaled) {
-      const double z = r * own.d[k];
+      const double z_now = r_now * d;
 
-      own.z[k] = z;
-      TCCGAddTested(P.chunk.test.norm, r, z, sum);
-    } else sum[0] = fma(r, r, sum[0]);
-  });
-  own.forGhosts([&](int g) {
-    const double w = KSPTCCombine(own.gs[g], own.gw[g], b), r = fma(-a, w, own.gr[g]);
-
-    own.gw[g] = w;
-    own.gr[g] = r;
-    if constexpr (scaled) own.z[own.rows + g] = r * own.gd[g];
+      own.z[k] = z_now;
+      TCCGAddJudged(P.chunk.test.norm, r_now, z_now, sum);
+    } else sum[0] = fma(r_now, r_now, sum[0]);
   });
 }
 
-/* Sums, test and record of iteration `it` */
+/* Of the ghosts w, r and z, as in their own block */
 template <bool scaled>
-__device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
+__device__ __forceinline__ void UpdateGhosts(const Share &own, double a, double b)
 {
-  TCCGEndTested<scaled>(P.chunk, it, s, sum);
-  KSPTCRecord(P, it, s);
+  own.forGhosts([&](int g) {
+    const double s = own.gs[g], w = own.gw[g], r = own.gr[g], d = scaled ? own.gd[g] : 1.0;
+    const double w_now = KSPTCCombine(s, w, b), r_now = fma(-a, w_now, r);
+
+    own.gw[g] = w_now;
+    own.gr[g] = r_now;
+    if constexpr (scaled) own.z[own.rows + g] = r_now * d;
+  });
+}
+
+/* In shared memory, what all threads need of the scalars */
+struct Common {
+  KSPTCTold  told;   /* stop, a, b */
+  TCCGJudged judged; /* of the iteration before, by another warp; without preconditioner stop is 0 */
+
+  __device__ __forceinline__ bool stops() const { return judged.stop != 0.0 || told.stop != 0.0; }
+};
+
+/* Where iteration `it` begins: zs is z.s. Leaves a and b */
+__device__ __forceinline__ void Begin(TCCGScalars &s, PetscInt it, double zs)
+{
+  s.zs = zs;
+  TCCGBeginCarried(s, it == 0);
+}
+
+/* The barrier where iteration `it` begins, unless it is behind the last of the call; and where the one before ends, unless that is another call's. The sums: z.s, z.r and the norm's square.
+   Warp 0 does not know what the test says when it makes b and a: they are taken back if that ends the solve. False: given up */
+template <class Many, bool begins, class Fetch>
+__device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
+{
+  const bool ends = it > P.chunk.first;
+  TCCGBefore before = {}; /* warp 0's */
+
+  if (!barrier.template sumApart<Many, SUMS_OF<true>>(
+        sum, shared, (int)it + begins, fetch,
+        [&](const double total[]) {
+          if (ends) before = TCCGEndUntested(s, total[1]);
+          if (begins) Begin(s, it, total[0]);
+          common.told.tell(s.stop, s.a, s.b);
+        },
+        [&](const double total[]) {
+          const TCCGJudged judged = ends ? TCCGJudge(s, KSPTCTestAt(P.chunk, it), total[0]) : TCCGJudged{0.0, 0.0}; /* the bounds do not change */
+
+          if (threadIdx.x % KSPTC_LANES == 0) common.judged = judged;
+        }))
+    return false;
+  if (threadIdx.x >= KSPTC_LANES || !ends) return true;
+  TCCGSetJudged(s, P.chunk.test.norm, common.judged.square);
+  if (blockIdx.x == 0 || common.judged.stop != 0.0) {
+    TCCGScalars end = s;
+
+    if (begins) TCCGTakeBackBeginning(end, before);
+    end.stop = common.judged.stop;
+    KSPTCRecord(P, it, end);
+    if (end.stop != 0.0) s = end;
+  }
+  return true;
+}
+
+/* The same where z is r. The sums: z.s, r.r */
+template <class Many, bool begins, class Fetch>
+__device__ __forceinline__ bool MeetPlain(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
+{
+  return barrier.template sum<Many, SUMS_OF<false>>(sum, shared, (int)it + begins, fetch, [&](const double total[]) {
+    if (it > P.chunk.first) {
+      TCCGEndTested<false>(P.chunk, it, s, total + 1);
+      KSPTCRecord(P, it, s);
+    }
+    if (!begins) return;
+    if (s.stop == 0.0) Begin(s, it, total[0]);
+    common.told.tell(s.stop, s.a, s.b);
+  });
+}
+
+template <class Many, bool scaled, bool begins, class Fetch>
+__device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
+{
+  if constexpr (scaled) return MeetScaled<Many, begins>(P, barrier, s, common, it, sum, shared, fetch);
+  else return MeetPlain<Many, begins>(P, barrier, s, common, it, sum, shared, fetch);
 }
 
 /* in_part: for forms of which blocks have no room for all slices, or that have rows in parts */
@@ -156,7 +228,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   using Many = GridReduce<SUMS, tensor, KSPTC_THREADS>;
   extern __shared__ __align__(16) double memory[];
   __shared__ typename Many::Shared       shared;
-  __shared__ KSPTCTold                   told; /* a, b */
+  __shared__ Common                      common;
   const Share                            own(P.A, scaled, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCCGScalars                            s         = *P.scalars; /* kept by warp 0 */
@@ -166,31 +238,27 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   const auto                             nothing   = [](uint64_t, int, int) { return true; };
   const auto                             fetch     = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(Published(P, t), own, own.gs, t, thread, threads, barrier.patience(), it + 1); };
 
-  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (s.stop != 0.0) return;                        /* all blocks: nobody writes the scalars then */
+  if (threadIdx.x == 0) common.judged = {0.0, 0.0}; /* without a preconditioner nobody else does */
   Load<scaled>(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   __syncthreads();
 
   while (it < P.chunk.last) {
     sum[0] = Multiply<in_part>(P, own, barrier.next());
-    alive  = barrier.template sum<Many, SUMS>(sum, shared, (int)it + 1, fetch, [&](const double total[]) {
-      if (it > P.chunk.first) End<scaled>(P, s, it, total + 1);
-      if (s.stop == 0.0) {
-        s.zs = total[0];
-        TCCGBeginCarried(s, it == 0);
-      }
-      told.tell(s.stop, s.a, s.b);
-    });
-    if (!alive || told.stop != 0.0) break;
+    alive  = Meet<Many, scaled, true>(P, barrier, s, common, it, sum, shared, fetch);
+    if (!alive || common.stops()) break;
 #pragma unroll
     for (int k = 0; k < SUMS; k++) sum[k] = 0.0;
-    Update<scaled>(P, own, told.one, told.other, sum + 1);
-    __syncthreads(); /* z, and told has been read */
+    UpdateRows<scaled>(P, own, common.told.one, common.told.other, sum + 1);
+    UpdateGhosts<scaled>(own, common.told.one, common.told.other);
+    __syncthreads(); /* z, and what is told has been read */
     if (++it < P.chunk.last) continue;
-    alive = barrier.template sum<Many, SUMS>(sum, shared, (int)it, nothing, [&](const double total[]) { End<scaled>(P, s, it, total + 1); });
+    alive = Meet<Many, scaled, false>(P, barrier, s, common, it, sum, shared, nothing);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
+  __syncthreads(); /* the first thread leaves a record behind the barrier */
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
 }

@@ -82,8 +82,8 @@ struct Pipeline {
     PetscScalar sum[TCCG_PIPELINED_ANEW<scaled>] = {};
 
     makeVectors(it == 0);
-    run(n, TCCGPipelinedStart<scaled>{}, {v->r, w, s, v->p, v->diagonal}, {m}, *steps->s, sum);
-    TCCGPipelinedRefresh<scaled>(*steps->s, chunk->records[it % PETSCTC_RECORDS], ended, KSPTCTestAt(*chunk, it), it == 0, it == chunk->last, sum);
+    run(n, TCCGPipelinedStart<scaled>{{}, chunk->test.norm}, {v->r, w, s, v->p, v->diagonal}, {m}, *steps->s, sum);
+    TCCGPipelinedRefresh<scaled>(*steps->s, chunk->records[it % PETSCTC_RECORDS], ended, chunk->test.norm, KSPTCTestAt(*chunk, it), it == 0, it == chunk->last, sum);
   }
 
   PetscReal iterate(PetscInt it) const
@@ -93,8 +93,12 @@ struct Pipeline {
 
     KSPTCFormMult_Host(form, m, product);
     for (PetscInt k = 0; k < n; k++) z[k] = product[k] + steps->s->b * z[k];
-    run(n, TCCGPipelinedUpdate<scaled>{}, {v->x, v->r, v->p, s, w, z, v->diagonal}, {v->x, v->r, v->p, s, w, m}, *steps->s, sum);
-    return TCCGPipelinedStep<scaled>(*steps->s, chunk->records[it % PETSCTC_RECORDS], KSPTCTestAt(*chunk, it), it == chunk->last, sum);
+    run(n, TCCGPipelinedUpdate<scaled>{{}, chunk->test.norm}, {v->x, v->r, v->p, s, w, z, v->diagonal}, {v->x, v->r, v->p, s, w, m}, *steps->s, sum);
+    const TCCGJudged judged = TCCGJudge(*steps->s, KSPTCTestAt(*chunk, it), TCCGPipelinedSquare<scaled>(sum));
+    TCCGBefore       before;
+    const PetscReal  first = TCCGPipelinedAdvance(*steps->s, before, it == chunk->last, sum);
+
+    return TCCGPipelinedTake<scaled>(*steps->s, chunk->records[it % PETSCTC_RECORDS], chunk->test.norm, judged, before, first);
   }
 
   void call() const
