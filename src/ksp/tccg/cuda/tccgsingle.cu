@@ -168,7 +168,7 @@ __device__ __forceinline__ void Begin(TCCGScalars &s, PetscInt it, double zs)
 template <class Many, bool begins, class Fetch>
 __device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
 {
-  const bool ends = it > P.chunk.first;
+  const bool ends   = it > P.chunk.first;
   TCCGBefore before = {}; /* warp 0's */
 
   if (!barrier.template sumApart<Many, SUMS_OF<true>>(
