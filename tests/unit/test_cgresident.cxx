@@ -307,6 +307,58 @@ CG_TEST(TestsBeginLate)
   ExpectTestsBeginLate<Method>(backend);
 }
 
+/* The square of the norm, from the residual; d: the preconditioner's diagonal, or nothing */
+PetscReal SquareOf(PetscTCNorm norm, const Vector &r, const Vector &d)
+{
+  long double sum = 0.0L;
+
+  for (size_t k = 0; k < r.size(); k++) {
+    const long double z = d.empty() ? r[k] : (long double)d[k] * r[k];
+
+    sum += (norm == PETSCTC_NORM_RR ? r[k] : z) * (norm == PETSCTC_NORM_ZZ ? z : r[k]);
+  }
+  return (PetscReal)sum;
+}
+
+/* Every norm is that of the residual, and ends the solve in the iteration in which it is the bound for the first time, with the residual of that iteration, whether or not a warp of its own has tested it */
+CG_TEST(EachNormEndsASolve)
+{
+  const System &system = Systems(true)[0];
+
+  for (PetscTCNorm norm : {PETSCTC_NORM_RR, PETSCTC_NORM_ZZ, PETSCTC_NORM_BETA}) {
+    for (Jacobi side : {Jacobi::None, Jacobi::Left}) {
+      SCOPED_TRACE("norm " + std::to_string((int)norm) + (side == Jacobi::Left ? " with Jacobi" : ""));
+      const Vector   d = side == Jacobi::Left ? Diagonal(system.A) : Vector();
+      Solve<Method>  free(backend, system, side);
+      PetscReal      least   = HUGE_VAL;
+      PetscInt       its     = 0;
+      const PetscInt last    = 10;
+      const auto     norm_at = [&](const Solve<Method> &solve, PetscInt it) { return std::sqrt(std::fabs(TCCGNormSquare(solve.Record(it), norm))); };
+
+      free.SetTest(norm, 0.0);
+      ASSERT_NO_FATAL_FAILURE(free.Run(0, last));
+      while (++its < last && (its < 4 || norm_at(free, its) >= least)) least = std::min(least, norm_at(free, its));
+      ASSERT_LT(its, last) << "no norm less than all before";
+      const PetscReal bound = norm_at(free, its);
+
+      for (PetscInt cut : {last, its}) {
+        Solve<Method> tested(backend, system, side);
+
+        tested.SetTest(norm, 1.0000001 * bound); /* calls that are cut elsewhere may have other bits (tccgpipelined.h) */
+        ASSERT_NO_FATAL_FAILURE(tested.Run(0, cut));
+        for (PetscInt it = 1; it < its; it++) ASSERT_EQ(tested.Record(it).stop, PETSCTC_STOP_NONE) << "iteration " << it;
+        ASSERT_EQ(tested.Record(its).stop, PETSCTC_STOP_TEST);
+        ASSERT_EQ(tested.Current().stop, PETSCTC_STOP_TEST);
+        for (PetscInt it = its + 1; it <= cut; it++) ASSERT_EQ(tested.Record(it).stop, PETSCTC_STOP_UNWRITTEN);
+        ASSERT_NEAR(TCCGNormSquare(tested.Record(its), norm) / SquareOf(norm, tested.R(), d), 1.0, Tolerance(1e-9));
+        ASSERT_NEAR(tested.Record(its).beta / SquareOf(PETSCTC_NORM_BETA, tested.R(), d), 1.0, Tolerance(1e-9));
+        ASSERT_NEAR(tested.Record(its).betaold / tested.Record(its - 1).beta, 1.0, Tolerance(1e-9));
+        ASSERT_NEAR(tested.Record(its).a / free.Record(its).a, 1.0, Tolerance(1e-6)) << "of the next iteration";
+      }
+    }
+  }
+}
+
 /* Rounding errors grow with the iterations and with the residual's decrease: eight iterations of matrices of small condition leave all but the last digits. Where the residual is nothing but errors,
    comparison ends */
 template <class Method>
