@@ -25,11 +25,11 @@ using namespace tccgstreamed;
 namespace
 {
 template <int R>
-struct Share : KSPTCStreamedShare<R> {
+struct Share : KSPTCStreamedShare<R, true> {
   double             *r, *w;
   KSPTCStreamedVector x;
 
-  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), r(memory), w(r + P.deal.numbers), x(P, 2, memory, P.v.x) { }
+  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R, true>(P, memory), r(memory), w(r + P.deal.numbers), x(P, 2, memory, P.v.x) { }
 };
 
 template <bool projected>

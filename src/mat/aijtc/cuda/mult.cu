@@ -7,7 +7,7 @@
      include/petsctc/private/aijtclayout.h
 
    Memory traffic
-     aijtcslots.cuh, mult_rows.cuh, mult_tiles.cu
+     aijtcslots.cuh, mult_rows.cuh, mult_tiles.cuh
 
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026

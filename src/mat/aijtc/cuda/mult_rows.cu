@@ -68,7 +68,7 @@ SliceOrder OrderOf(const AIJTCLayout &A)
   const bool       consecutive = A.nconsecutive == slices, large = slices >= 4 * together;
 
   if (A.common && large && consecutive && plane >= AIJTC_WARPS && A.nvalue < A.nnz) return PlaneByPlane(order, plane);
-  if (!A.common && slices >= 2 * MULTIPROCESSORS * RUN_WARPS && A.stride > 0 && A.stride <= A.m / NEAR) return InRuns(order);
+  if (!A.common && A.params.rrows != 2 && slices >= 2 * MULTIPROCESSORS * RUN_WARPS && A.stride > 0 && A.stride <= A.m / NEAR) return InRuns(order); /* with 2 only on request: no kernel for that */
   return order;
 }
 
@@ -103,9 +103,12 @@ template <int R>
 PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   const SliceOrder order  = OrderOf(A);
-  auto             kernel = order.warps == RUN_WARPS ? RowsKernel<R, RUN_WARPS> : RowsKernel<R, AIJTC_WARPS>;
+  auto             kernel = RowsKernel<R, AIJTC_WARPS>;
 
   PetscFunctionBegin;
+  if constexpr (R != 2) {
+    if (order.warps == RUN_WARPS) kernel = RowsKernel<R, RUN_WARPS>;
+  }
   if constexpr (R == 4) {
     if (InAnyOrder(A)) kernel = RowsKernel<R, AIJTC_WARPS, false>;
   }

@@ -1,133 +1,18 @@
 /*
    Method
-     TILE slices: one warp takes 8 R rows. Slot t of group r is a tile of 8 rows x 4 entries, in the operand order of the MMA; the row sums of a group stand on the diagonal of its accumulator. At the
-     end lane l holds the sum of the slice's row l, so rid is read and z written by one instruction each.
-
-     LONG slices, in the same launch: one warp a piece of up to 32 slots (1024 nonzeros) of a row. Where every long row is one piece the warp stores the row's result; otherwise it leaves the piece's sum in
-     `partial`, and the warp that finds itself the last of its row (arrival.cuh) adds the pieces: lane l those of number l, l + 32, .., then the lanes. Which warp that is has no say in the result. With dot products
-     it would have, in what block's sum the row is: then LongSumsKernel, launched behind all others, adds the pieces.
+     Slices of tiles and of long rows in a launch of their own (mult_tiles.cuh), and the one that adds the pieces of long rows where there are dot products.
 
    Memory traffic
-     See aijtcslots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, R = 4, no compression: 86 MB of entries + 7 MB of slots and masks + 21 MB = 114 MB,
-     27 us at 4.3 TB/s.
+     mult_tiles.cuh
 
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026;
      Lu, Liu, DASP, SC'23
 */
-#include "mult.cuh"
-#include "mult_rows.cuh"
-#include "sums.cuh"
+#include "mult_tiles.cuh"
 
 namespace
 {
-template <int R>
-constexpr int TileBatch = R == 4 ? 2 : 8;
-
-template <class Sums, int R, class Dots>
-__device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
-{
-  const SliceView s   = LoadSlice<R>(A, slice, 1);
-  const int       row = lane < AIJTC_TILE_ROWS * R ? __ldg(A.rid + s.row + lane) : -1;
-  Refs<R, 0>      refs;
-  Sums            sums[R];
-  PetscScalar     result = 0.0;
-
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-    const int mine = __shfl_sync(AIJTC_ALL_LANES, row, AIJTC_TILE_ROWS * r + lane / AIJTC_TILE_COLS);
-
-    refs.rest[r] = 0;
-    refs.ref[r]  = A.bs == 1 ? mine : mine - (int)((unsigned)mine % (unsigned)A.bs);
-  }
-  ForSlotsOfAnyForm<R, TileBatch<R>>(s, lane, refs, x, LaunchBeforeX(), [&](int r, bool, PetscScalar a, PetscScalar b) { sums[r].add(a, b); });
-  WaitForLaunchBefore(); /* a slice without slots has not waited yet */
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-    const PetscScalar sum = sums[r].row(lane, lane % AIJTC_TILE_ROWS);
-
-    if (lane / AIJTC_TILE_ROWS == r) result = sum;
-  }
-  if (row < 0) return;
-  if (y) result += y[row];
-  z[row] = result;
-  dots.add(row, result);
-}
-
-/* Where long rows have several pieces */
-struct LongPieces {
-  const PetscInt *first;   /* of each row, and behind the last one's; NULL: each row is one piece */
-  PetscScalar    *sum;     /* of each piece */
-  unsigned       *arrived; /* NULL: LongSumsKernel adds them */
-
-  /* By a warp: those of row q */
-  __device__ __forceinline__ PetscScalar total(PetscInt q, int lane) const
-  {
-    const PetscInt end   = __ldg(first + q + 1);
-    PetscScalar    total = 0.0;
-
-    for (PetscInt piece = __ldg(first + q) + lane; piece < end; piece += AIJTC_LANES) total += __ldcg(sum + piece);
-#pragma unroll
-    for (int lanes = 1; lanes < AIJTC_LANES; lanes *= 2) total += __shfl_xor_sync(AIJTC_ALL_LANES, total, lanes);
-    return total;
-  }
-  /* By a warp: leaves the sum of a piece of row q. Is it the last, so that the row is to be added up? */
-  __device__ __forceinline__ bool leave(PetscInt q, PetscInt piece, PetscScalar total, int lane) const
-  {
-    bool last = false;
-
-    if (!lane) {
-      __stcg(sum + piece, total);
-      last = arrived && PetscTCArriveLast(arrived + q, (unsigned)(__ldg(first + q + 1) - __ldg(first + q)));
-    }
-    __syncwarp();
-    return __shfl_sync(AIJTC_ALL_LANES, last, 0);
-  }
-};
-
-/* A piece of row rid[s.row], or all of it */
-template <class Sums, class Dots>
-__device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, const LongPieces &pieces, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
-{
-  const SliceView  s    = LoadSlice<1>(A, slice, 1);
-  const Refs<1, 0> refs = {{lane}, {0}};
-  Sums             sums;
-
-  ForSlotsOfAnyForm<1, 8>(s, lane, refs, x, LaunchBeforeFirstX(), [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
-  WaitForLaunchBefore(); /* likewise */
-
-  PetscScalar total = sums.total(lane);
-
-  if (pieces.first) {
-    if (!pieces.leave(s.row, slice, total, lane)) return;
-    total = pieces.total(s.row, lane);
-  }
-  if (lane) return;
-  const PetscInt row = __ldg(A.rid + s.row);
-
-  if (y) total += y[row];
-  z[row] = total;
-  dots.add(row, total);
-}
-
-/* What the launches are told of the slices: pieces, then tiles, then rows */
-struct SliceCounts {
-  PetscInt longs, tiles, rows;
-  unsigned longblocks, tileblocks;
-};
-
-/* One warp a slice; the longest slices begin first */
-template <class Sums, int R, int WARPS>
-__device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, const LongPieces &pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<WARPS> &dots)
-{
-  const bool     piece = blockIdx.x < count.longblocks;
-  const int      lane  = threadIdx.x % AIJTC_LANES;
-  const PetscInt slice = (PetscInt)(WARPS * (piece ? blockIdx.x : blockIdx.x - count.longblocks) + threadIdx.x / AIJTC_LANES);
-
-  if (piece && slice < count.longs) LongSlice<Sums>(A, slice, pieces, lane, x, y, z, dots);
-  if (!piece && slice < count.tiles) TileSlice<Sums, R>(A, count.longs + slice, lane, x, y, z, dots);
-}
-
 template <class Sums, int R>
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
   TilesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
@@ -136,23 +21,6 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
 
   LetNextLaunchStart();
   PieceOrTile<Sums, R>(A, count, pieces, x, y, z, dots);
-  dots.finish();
-}
-
-template <class Sums>
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_MIXED_WARPS, 4)
-  MixedKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, PetscInt m, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
-{
-  const unsigned             others = count.longblocks + count.tileblocks;
-  RowDots<AIJTC_MIXED_WARPS> dots(w);
-
-  LetNextLaunchStart();
-  if (blockIdx.x < others) PieceOrTile<Sums, 1>(A, count, pieces, x, y, z, dots);
-  else {
-    const PetscInt slice = (PetscInt)(AIJTC_MIXED_WARPS * (blockIdx.x - others) + threadIdx.x / AIJTC_LANES);
-
-    if (slice < count.rows) RowsSlice<1>(A, count.longs + count.tiles + slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
-  }
   dots.finish();
 }
 
@@ -177,17 +45,6 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS) LongSumsKernel(Petsc
   dots.finish();
 }
 
-LongPieces PiecesOf(const AIJTCLayout &A, const DotView &dots)
-{
-  if (!AIJTCHasPieces(A)) return {nullptr, nullptr, nullptr};
-  return {A.long_piece, A.partial, dots.w ? nullptr : A.arrived};
-}
-
-SliceCounts CountsOf(const AIJTCLayout &A, int warps)
-{
-  return {A.nslices[AIJTC_LONG], A.nslices[AIJTC_TILE], A.nslices[AIJTC_ROWS], AIJTCBlocksOf(A.nslices[AIJTC_LONG], warps), AIJTCBlocksOf(A.nslices[AIJTC_TILE], warps)};
-}
-
 template <class Sums, int R>
 PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
@@ -195,17 +52,6 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
 
   PetscFunctionBegin;
   PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, PiecesOf(A, dots), x, y, z, dots)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class Sums>
-PetscErrorCode LaunchMixed(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
-{
-  const SliceCounts count  = CountsOf(A, AIJTC_MIXED_WARPS);
-  const unsigned    blocks = count.longblocks + count.tileblocks + AIJTCBlocksOf(count.rows, AIJTC_MIXED_WARPS);
-
-  PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(MixedKernel<Sums>, blocks, AIJTC_LANES * AIJTC_MIXED_WARPS, AIJTCDotBytes(dots, AIJTC_MIXED_WARPS), stream, AIJTCLayoutView(A), count, A.m, PiecesOf(A, dots), x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -223,14 +69,6 @@ PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool te
     if (wide) PetscCall((Launch<CoreSums, 4>(*layout, x, y, z, dots, stream)));
     else PetscCall((Launch<CoreSums, 1>(*layout, x, y, z, dots, stream)));
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode AIJTCLayoutMultMixed_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
-{
-  PetscFunctionBegin;
-  if (tensor) PetscCall(LaunchMixed<TensorSums>(*layout, x, y, z, dots, stream));
-  else PetscCall(LaunchMixed<CoreSums>(*layout, x, y, z, dots, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
