@@ -246,7 +246,8 @@ build_petsc() {
   else
     step "[4/4] PETSc: about 1000 files, 3 to 6 minutes on two cores"
     start=$SECONDS
-    (cd "$source_dir" && env -u MAKEFLAGS -u MAKELEVEL make PETSC_DIR="$source_dir" PETSC_ARCH="$arch" MAKE_NP="$jobs" all 2>&1) | tee -a "$log" | progress ||
+    # MAKE_LOAD: by itself PETSc starts no second process at a load of as many as there are cores, and that load is its own
+    (cd "$source_dir" && env -u MAKEFLAGS -u MAKELEVEL make PETSC_DIR="$source_dir" PETSC_ARCH="$arch" MAKE_NP="$jobs" MAKE_LOAD=$((2 * jobs)) all 2>&1) | tee -a "$log" | progress ||
       die "PETSc's build failed: $log says where; run scripts/setup.sh again once that is mended"
     ls "$dir/lib/"libpetsc.* >/dev/null 2>&1 || die "PETSc's build left no library: see $log"
     echo "    done in $((SECONDS - start)) s" >&3

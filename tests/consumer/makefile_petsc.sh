@@ -3,7 +3,7 @@
 set -euo pipefail
 source "$(dirname "$0")/common.bash"
 make="make -f $PETSCTC_SOURCE/makefile.petsc PETSC_DIR=$PETSC_DIR PETSC_ARCH=$PETSC_ARCH BUILDDIR=$work/build"
-# nvcc takes a quarter of an hour for all kernels: what this build compiled with it serves, except for one file that shows the makefile's rule
+# nvcc takes half an hour for all kernels: what this build compiled with it serves, except for one file that shows the makefile's rule
 compiled=$PETSCTC_BUILD/CMakeFiles/petsctc_kernels.dir
 mapfile -t kernels < <(cd "$compiled" && find . -name '*.cu.o' -printf '%s %P\n' | sort -n | cut -d' ' -f2 | tail -n +2)
 for kernel in "${kernels[@]}"; do install -D "$compiled/$kernel" "$work/build/obj/$kernel"; done
