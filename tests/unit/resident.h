@@ -578,6 +578,16 @@ public:
     chunk_.test.norm  = norm;
     chunk_.test.above = above;
   }
+  /* By the scalars, whatever the test says */
+  void GiveBound(PetscReal above)
+  {
+    Scalars s = Current();
+
+    chunk_.test.given = PETSC_TRUE;
+    s.above           = above;
+    s.below           = HUGE_VAL;
+    SetScalars(s);
+  }
   void SetFrom(PetscInt computed, PetscInt compared)
   {
     chunk_.computed_from = computed;
@@ -792,14 +802,17 @@ void ExpectStopsWhereTheTestSays(Backend backend, int least)
 template <class Method>
 void ExpectTestsBeginLate(Backend backend)
 {
-  Solve<Method> tested(backend, Systems(Method::symmetric)[0], Jacobi::None);
+  for (Jacobi side : Method::sides()) {
+    SCOPED_TRACE("preconditioner " + std::to_string((int)side));
+    Solve<Method> tested(backend, Systems(Method::symmetric)[0], side);
 
-  tested.SetTest(PETSCTC_NORM_RR, std::numeric_limits<PetscReal>::max());
-  tested.SetFrom(3, 5);
-  ASSERT_NO_FATAL_FAILURE(tested.Run(0, 8));
-  for (PetscInt it = 1; it <= 4; it++) ASSERT_EQ(tested.Record(it).stop, PETSCTC_STOP_NONE) << "iteration " << it;
-  ASSERT_EQ(tested.Record(5).stop, PETSCTC_STOP_TEST);
-  ASSERT_EQ(tested.Record(6).stop, PETSCTC_STOP_UNWRITTEN);
+    tested.SetTest(PETSCTC_NORM_RR, std::numeric_limits<PetscReal>::max());
+    tested.SetFrom(3, 5);
+    ASSERT_NO_FATAL_FAILURE(tested.Run(0, 8));
+    for (PetscInt it = 1; it <= 4; it++) ASSERT_EQ(tested.Record(it).stop, PETSCTC_STOP_NONE) << "iteration " << it;
+    ASSERT_EQ(tested.Record(5).stop, PETSCTC_STOP_TEST);
+    ASSERT_EQ(tested.Record(6).stop, PETSCTC_STOP_UNWRITTEN);
+  }
 }
 
 /* More rows than the chip has room for with all vectors of a solver: constants, of which blocks keep the slots, and other values */

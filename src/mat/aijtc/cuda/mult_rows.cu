@@ -8,7 +8,7 @@
      by one this order is 1 to 2 % slower.
      In runs: rows that do not share their offsets still have neighbours' columns near each other if they are numbered well, which is told by how far they reach (layout->stride again). A block of
      RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 96 us; a
-     random one would be 3 % slower.
+     random one would be 3 % slower. Not with two row groups, which such rows have on request alone.
      Planes swept: with few offsets, and lines that windows of x hold, in shared memory instead of L1, by a kernel of its own (mult_sweep.cu).
 */
 #include "mult.cuh"
@@ -68,7 +68,7 @@ SliceOrder OrderOf(const AIJTCLayout &A)
   const bool       consecutive = A.nconsecutive == slices, large = slices >= 4 * together;
 
   if (A.common && large && consecutive && plane >= AIJTC_WARPS && A.nvalue < A.nnz) return PlaneByPlane(order, plane);
-  if (!A.common && A.params.rrows != 2 && slices >= 2 * MULTIPROCESSORS * RUN_WARPS && A.stride > 0 && A.stride <= A.m / NEAR) return InRuns(order); /* with 2 only on request: no kernel for that */
+  if (!A.common && A.params.rrows != 2 && slices >= 2 * MULTIPROCESSORS * RUN_WARPS && A.stride > 0 && A.stride <= A.m / NEAR) return InRuns(order);
   return order;
 }
 
