@@ -432,8 +432,16 @@ inline std::vector<Pattern> Patterns()
 }
 /* clang-format on */
 
+/* PETSCTC_TEST_SHORT in the environment, for tools that make a program slow: smaller systems, fewer of the largest */
+inline bool SmallSystems()
+{
+  const char *few = getenv("PETSCTC_TEST_SHORT");
+
+  return few && *few;
+}
+
 /* Every combination of groups, tiles and thresholds, for each compression, and some gathered; their number has no common divisor with that of compressions or kinds of values. bs is that of the matrix, to be filled in, where it is PETSC_DECIDE.
-   With PETSCTC_TEST_SHORT in the environment every fifth, for tools that make a program slow: all groups, tiles and thresholds still occur */
+   Where systems shall be small every fifth: all groups, tiles and thresholds still occur */
 inline std::vector<AIJTCParams> ParamsToTry()
 {
   const PetscInt window[]    = {0, 8192, 64, 1};
@@ -457,9 +465,7 @@ inline std::vector<AIJTCParams> ParamsToTry()
   all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH, 4096, 0});
   all.push_back({1024, 128, 8192, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 2}); /* gathered where the matrix allows */
   all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8});
-  const char *few = getenv("PETSCTC_TEST_SHORT");
-
-  if (!few || !*few) return all;
+  if (!SmallSystems()) return all;
   std::vector<AIJTCParams> some;
 
   for (size_t k = 0; k < all.size(); k += 5) some.push_back(all[k]);

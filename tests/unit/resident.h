@@ -155,12 +155,6 @@ inline Csr ConstantsBut(PetscInt n, PetscInt from, PetscInt to)
   return A;
 }
 
-/* For tools that make a program slow */
-inline bool SmallSystems()
-{
-  return getenv("PETSCTC_TEST_SHORT") != nullptr;
-}
-
 /* Two entries far from all others, in rows and columns that are each other's */
 inline Csr WithFarPair(Csr A)
 {

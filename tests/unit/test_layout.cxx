@@ -944,7 +944,8 @@ TEST(LayoutGathers, ListsOfAtMost4096Columns)
   for (PetscInt more : {0, 1}) {
     const Csr A = Combs(AIJTC_GATHER_LIST + more, 32);
 
-    for (PetscInt gather : {8, 9, 64}) {
+    for (PetscInt gather : {9, 8, 64}) {
+      if (SmallSystems() && gather != 9) continue;
       const OwnedLayout L(Made::OnHost, A, GatheredBy(gather, A));
 
       ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(gather, A), more ? 0 : gather));
@@ -976,6 +977,7 @@ TEST(LayoutGathers, HalvedWhereAListIsTooLong)
   };
 
   for (const auto &c : cases) {
+    if (SmallSystems() && c.near > 8) continue;
     const Csr A = Reaching(c.near, c.far);
 
     for (PetscInt gather : {(PetscInt)64, 2 * c.fit, c.fit}) {
