@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# AddressSanitizer and UndefinedBehaviorSanitizer over our host code, against a PETSc with its debugging checks on (exact type names, stack, memory), 64-bit indices and no CUDA: unit tests, harness, examples.
+# AddressSanitizer and UndefinedBehaviorSanitizer over our host code, against a PETSc with its debugging checks on (exact type names, stack, memory), 64-bit indices and no CUDA: unit tests, examples, files. The harness of tests/mat
+# and tests/ksp takes ten times as long as these, and is for hand (docs/libraries.md).
 set -euo pipefail
 source "$PETSCTC_SOURCE/tests/variants/common.bash"
 build_variant int64-host asan -DPETSCTC_BENCH=OFF
