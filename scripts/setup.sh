@@ -244,7 +244,7 @@ build_petsc() {
   if [ $variant = headers ]; then
     step "[4/4] PETSc: headers only, nothing to build"
   else
-    step "[4/4] PETSc: about 1000 files, 3 to 6 minutes on two cores"
+    step "[4/4] PETSc: about 1000 files, 5 to 15 minutes on two cores"
     start=$SECONDS
     # MAKE_LOAD: by itself PETSc starts no second process at a load of as many as there are cores, and that load is its own
     (cd "$source_dir" && env -u MAKEFLAGS -u MAKELEVEL make PETSC_DIR="$source_dir" PETSC_ARCH="$arch" MAKE_NP="$jobs" MAKE_LOAD=$((2 * jobs)) all 2>&1) | tee -a "$log" | progress ||
