@@ -15,9 +15,11 @@ compile() { # compile FOLDER SOURCE: with the petscconf.h of that folder
 export -f compile
 export root
 # What single precision changes in the headers is this one line
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 for precision in DOUBLE SINGLE; do
-  folder=$PETSCTC_BUILD/tests/headers_$precision
-  mkdir -p "$folder"
+  folder=$work/$precision
+  mkdir "$folder"
   sed "s/^#define PETSC_USE_REAL_DOUBLE /#define PETSC_USE_REAL_$precision /" "$PETSC_DIR/$PETSC_ARCH/include/petscconf.h" >"$folder/petscconf.h"
   grep -q "^#define PETSC_USE_REAL_$precision " "$folder/petscconf.h" || { echo "no line of the precision in $PETSC_ARCH's petscconf.h" && exit 1; }
   printf '%s\0' "${sources[@]}" | xargs -0 -P 2 -I{} bash -c 'compile "$1" "$2"' bash "$folder" {}
