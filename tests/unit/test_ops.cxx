@@ -7,6 +7,7 @@
 #include "layouts.h"
 #include <petsctc/private/aijtcops.h>
 #include <numeric>
+#include <set>
 
 #if PETSCTC_HAVE_CUDA
   #define LAUNCH(name, ...) ASSERT_EQ(PETSC_SUCCESS, cuda ? name##_CUDA(__VA_ARGS__) : name##_Host(__VA_ARGS__))
@@ -392,10 +393,8 @@ TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
 TEST_P(Operations, NotFiniteStaysInItsColumn)
 {
   constexpr PetscInt columns = 8, bad = 5;
-  AIJTCParams        params = {64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0};
 
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
-  OwnedLayout       owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
   Values            x  = WithGaps(A.n, A.n, columns, 31);
   const PetscInt    at = A.j[A.j.size() / 2];
   std::vector<bool> reached(A.m, false);
@@ -403,13 +402,20 @@ TEST_P(Operations, NotFiniteStaysInItsColumn)
   x[bad * A.n + at] = NAN;
   for (PetscInt r = 0; r < A.m; r++) reached[r] = std::find(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1], at) != A.j.begin() + A.i[r + 1];
   Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD));
-  for (bool common : {false, true}) {
-    const AIJTCLayout layout = Declared(owned.layout, common);
+  for (const AIJTCParams &params : {
+         AIJTCParams{64,            4,             0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0},
+         AIJTCParams{PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}  /* gathered where the matrix allows */
+  }) {
+    OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
 
-    LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
-    const Values z = Z.Values();
-    for (PetscInt c = 0; c < columns; c++) {
-      for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(std::isnan(z[c * A.m + r]), c == bad && reached[r]) << "column " << c << ", row " << r << (common ? ", by columns" : ", by rows");
+    for (bool common : {false, true}) {
+      const AIJTCLayout layout = Declared(owned.layout, common);
+
+      LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
+      const Values z = Z.Values();
+      for (PetscInt c = 0; c < columns; c++) {
+        for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(std::isnan(z[c * A.m + r]), c == bad && reached[r]) << "column " << c << ", row " << r << (common ? ", by columns, " : ", by rows, ") << Describe(params);
+      }
     }
   }
 }
@@ -468,6 +474,75 @@ TEST_P(ScatteredColumns, OfAllRowClasses)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ScatteredColumns, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
+
+/* Parts of these sizes that have no entries in common, so many nonzeros a row anywhere in its part: blocks of 16 slices have lists of nearly the whole part */
+Csr Parts(const std::vector<PetscInt> &sizes, PetscInt nonzeros)
+{
+  std::mt19937 random(5);
+  Csr          A;
+
+  for (PetscInt size : sizes) {
+    const PetscInt first = A.m;
+
+    for (PetscInt r = 0; r < size; r++) {
+      std::set<PetscInt> row = {first + r};
+
+      while ((PetscInt)row.size() < nonzeros) row.insert(first + (PetscInt)(random() % size));
+      A.j.insert(A.j.end(), row.begin(), row.end());
+      A.i.push_back((PetscInt)A.j.size());
+    }
+    A.m = A.n = first + size;
+  }
+  A.a.resize(A.j.size());
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+/* Blocks of a gathered layout by the shared memory that 8 columns of their lists take (spmm_gather.cu): two on a multiprocessor, one of them in two halves; one; and too much for a block */
+class GatheredColumns : public ::testing::TestWithParam<bool> { };
+
+TEST_P(GatheredColumns, OfListsOfAnyLength)
+{
+  const bool cuda = GetParam();
+  struct Case {
+    std::vector<PetscInt> parts;
+    PetscInt              nonzeros;
+    bool                  two, halves, one;
+  };
+  const Case cases[] = {
+    {{512, 700, 600, 400},       15, true,  false, true },
+    {{512, 700, 512, 700, 2400}, 15, true,  true,  true },
+    {{2400, 2400},               15, false, false, true },
+    {{4096},                     28, false, false, false}
+  };
+  constexpr PetscInt half = 113 * 1024 / (8 * sizeof(PetscScalar)) - 1, most = 227 * 1024 / (8 * sizeof(PetscScalar)) - 1; /* columns of a list */
+
+  if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
+  for (const Case &of : cases) {
+    Csr A = Parts(of.parts, of.nonzeros);
+
+    for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats}) {
+      const AIJTCParams params = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 16};
+
+      SetValues(A, kind);
+      OwnedLayout        owned(cuda ? Made::OnDevice : Made::OnHost, A, params);
+      const AIJTCLayout &L = owned.layout;
+
+      SCOPED_TRACE(std::string(Describe(kind)) + ", " + std::to_string(L.nlist) + " columns in " + std::to_string(L.nblocks) + " lists, the longest " + std::to_string(L.longest_list));
+      ASSERT_EQ(L.params.gather, 16);
+      if (sizeof(PetscScalar) == 8) { /* else lists are too short for some cases */
+        ASSERT_EQ(L.nlist / L.nblocks <= half, of.two);
+        ASSERT_EQ(L.nlist / L.nblocks <= half && L.longest_list > half, of.halves);
+        ASSERT_EQ(L.longest_list <= most, of.one);
+      }
+      for (PetscInt columns : {15, 10, 4}) CheckColumns(A, Declared(L, false), cuda, columns, std::to_string(columns) + " columns");
+      CheckBitsOfColumns(A, cuda, params);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, GatheredColumns, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
 
 /* Planes that a product sweeps where the device can (mult_sweep.cu), with columns that bulk copies can take (an even stride) and others: the bits of products with single columns, which may lie anywhere */
 class SweptColumns : public ::testing::TestWithParam<bool> { };

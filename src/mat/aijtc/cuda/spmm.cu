@@ -195,6 +195,7 @@ PetscErrorCode ByRows(const AIJTCLayout &A, const LayoutView &view, ColumnsView<
 {
   constexpr int        threads = WARPS * AIJTC_LANES;
   Scratch<PetscScalar> x, z;
+  PetscBool            done;
 
   PetscFunctionBegin;
   PetscCall(x.allocate((size_t)K * A.n, stream));
@@ -204,7 +205,8 @@ PetscErrorCode ByRows(const AIJTCLayout &A, const LayoutView &view, ColumnsView<
   }
   ByRowsKernel<K><<<PairBlocks<K>(A.n), threads, 0, stream>>>(A.n, X.x, X.xstride, reinterpret_cast<ScalarPair *>((PetscScalar *)x));
   PetscCallCUDA(cudaGetLastError());
-  PetscCall(SlicesByRows<K>(A, view, x, X, stream));
+  PetscCall(AIJTCMultColumnsGathered<K>(A, view, x, X, &done, stream));
+  if (!done) PetscCall(SlicesByRows<K>(A, view, x, X, stream));
   if (!X.rows) PetscFunctionReturn(PETSC_SUCCESS);
   FromRowsKernel<K><<<PairBlocks<K>(A.m), threads, 0, stream>>>(A.m, X.rows, X.z, X.zstride);
   PetscCallCUDA(cudaGetLastError());

@@ -15,7 +15,7 @@
        TILE   K / 2 lanes of the 4 of a row have a pair of columns each; what several lanes have of a pair is added by shuffles
        LONG   lanes that have the same pair of columns add theirs by shuffles and leave K partial sums a piece, which a second kernel adds in the order of the pieces
 
-     In a gathered layout an entry's column is looked up in the list of its block, which L1 has.
+     In a gathered layout what a block's list has of X is brought into shared memory (spmm_gather.cu); on devices that have not got so much of that an entry's column is looked up in the list, which L1 has.
 
      No Tensor Core: docs/operations.md.
 
@@ -25,7 +25,7 @@
    Memory traffic
      The layout once for K columns (heads and masks are read by every row group, from L1), 8 K bytes a row of X (once if its reuse distance fits the caches) and of Z; by rows 16 K bytes a row more for the copy of X, and as many for that of Z. 7-point 101^3, K = 8, values stored: 57 + 66 + 66 =
      189 MB, 44 us at 4.3 TB/s; a product with a vector reads 57 + 16.5 = 74 MB, 17 us: 2.6 products. A million tetrahedra nodes, 15 million entries: 177 + 128 MB, 71 us, and 128 MB, 30 us, for the
-     copy; X from L2, 960 MB if L1 never has it, is what takes the time: 175 us at 5.5 TB/s, where column-major X would take four times as much.
+     copy; X from L2, 960 MB if L1 never has it, where column-major X would be four times as much; by lists it is 200 to 240.
 
    References
      Yang, Buluc, Owens, Design principles for sparse matrix multiplication on the GPU, Euro-Par 2018
@@ -46,6 +46,10 @@ struct ColumnsView {
   PetscCount  xstride, zstride;
   ScalarPair *rows;
 };
+
+/* The product of a gathered layout with X by rows, of which lists are brought into shared memory (spmm_gather.cu). done: false, and nothing has been, where the layout is another one or the device has not got so much of that. K: 2, 4, 8 */
+template <int K>
+PetscErrorCode AIJTCMultColumnsGathered(const AIJTCLayout &A, const LayoutView &view, const PetscScalar *x, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream);
 
 __device__ __forceinline__ uint32_t LoadDeltaOfAnyForm(const SliceView &s, int at)
 {
