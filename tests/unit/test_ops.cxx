@@ -365,12 +365,16 @@ TEST_P(Operations, ColumnsOfEveryForm)
   }
 }
 
-/* One lane a row: each column has the bits of a product with a vector */
-void CheckBitsOfColumns(const Csr &A, bool cuda, const AIJTCParams &params)
+/* One lane a row: each column has the bits of a product with a vector. vanishing: products are too small for a number, so that a sum is 0 with the sign of its last one */
+void CheckBitsOfColumns(Csr A, bool cuda, const AIJTCParams &params, bool vanishing)
 {
   constexpr PetscInt columns = 9;
+  const PetscScalar  scale   = vanishing ? (sizeof(PetscScalar) == 8 ? 1e-200 : 1e-30) : 1.0;
+  Values             x       = WithGaps(A.n, A.n, columns, 23);
+
+  for (PetscScalar &a : A.a) a *= scale;
+  for (PetscScalar &b : x) b *= scale;
   OwnedLayout        owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
-  const Values       x = WithGaps(A.n, A.n, columns, 23);
   Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD)), one(cuda, Values(A.m * columns, GUARD));
 
   for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * A.n, nullptr, one + c * A.m, nullptr);
@@ -378,45 +382,57 @@ void CheckBitsOfColumns(const Csr &A, bool cuda, const AIJTCParams &params)
     const AIJTCLayout layout = Declared(owned.layout, common);
 
     LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
-    EXPECT_EQ(Z.Values(), one.Values()) << "by " << (common ? "columns" : "rows") << ", " << Describe(owned.layout.params);
+    SCOPED_TRACE(std::string(vanishing ? "vanishing products, by " : "by ") + (common ? "columns" : "rows") + ", " + Describe(owned.layout.params));
+    ExpectSameBits(one.Values(), Z.Values());
   }
 }
 
 TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
 {
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
-  CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});
-  CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}); /* gathered where the matrix allows */
+  for (bool vanishing : {false, true}) {
+    CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, vanishing);
+    CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, vanishing); /* gathered where the matrix allows */
+  }
 }
 
-/* An Inf or NaN in one column of X reaches the rows that have the entry, in that column of Z */
-TEST_P(Operations, NotFiniteStaysInItsColumn)
+/* A NaN at `at` in one column of X reaches the rows that have the entry, in that column of Z */
+void CheckNaN(const Csr &A, const AIJTCLayout &layout, bool cuda, PetscInt at)
 {
   constexpr PetscInt columns = 8, bad = 5;
-
-  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
-  Values            x  = WithGaps(A.n, A.n, columns, 31);
-  const PetscInt    at = A.j[A.j.size() / 2];
-  std::vector<bool> reached(A.m, false);
+  Values             x = WithGaps(A.n, A.n, columns, 31);
+  std::vector<bool>  reached(A.m, false);
 
   x[bad * A.n + at] = NAN;
   for (PetscInt r = 0; r < A.m; r++) reached[r] = std::find(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1], at) != A.j.begin() + A.i[r + 1];
   Array<PetscScalar> X(cuda, x), Z(cuda, Values(A.m * columns, GUARD));
-  for (const AIJTCParams &params : {
-         AIJTCParams{64,            4,             0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0},
-         AIJTCParams{PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}  /* gathered where the matrix allows */
-  }) {
-    OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize(params, A));
+  LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
+  const Values z = Z.Values();
+  for (PetscInt c = 0; c < columns; c++) {
+    for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(std::isnan(z[c * A.m + r]), c == bad && reached[r]) << "NaN at " << at << ", column " << c << ", row " << r;
+  }
+}
 
-    for (bool common : {false, true}) {
-      const AIJTCLayout layout = Declared(owned.layout, common);
+TEST_P(Operations, NotFiniteStaysInItsColumn)
+{
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize({64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A));
 
-      LAUNCH(AIJTCLayoutMatMult, &layout, columns, X, A.n, Z, A.m, nullptr);
-      const Values z = Z.Values();
-      for (PetscInt c = 0; c < columns; c++) {
-        for (PetscInt r = 0; r < A.m; r++) ASSERT_EQ(std::isnan(z[c * A.m + r]), c == bad && reached[r]) << "column " << c << ", row " << r << (common ? ", by columns, " : ", by rows, ") << Describe(params);
-      }
-    }
+  for (bool common : {false, true}) CheckNaN(A, Declared(owned.layout, common), cuda, A.j[A.j.size() / 2]);
+}
+
+/* The first and the last columns of lists are where what no entry has would be looked for */
+TEST_P(Operations, NotFiniteOfAListStaysInItsRows)
+{
+  const AIJTCParams params = WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, A);
+
+  if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, params), twin(Made::OnHost, A, params);
+  const auto &L = twin.layout;
+
+  if (std::get<1>(GetParam()).name.rfind("mesh", 0) == 0) { ASSERT_EQ(owned.layout.params.gather, 8); }
+  for (PetscInt b = 0; b < L.nblocks; b += L.nblocks / 8 + 1) {
+    for (PetscInt at : {L.list_start[b], L.list_start[b + 1] - 1}) CheckNaN(A, Declared(owned.layout, false), cuda, L.list[at]);
   }
 }
 
@@ -473,9 +489,22 @@ TEST_P(ScatteredColumns, OfAllRowClasses)
   for (PetscInt columns : {7, 9}) CheckColumns(A, Declared(owned.layout, false), cuda, columns, std::to_string(columns) + " columns");
 }
 
+TEST_P(ScatteredColumns, OfAGatheredLayout)
+{
+  const bool cuda   = GetParam();
+  const auto params = AIJTCParams{PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 16};
+
+  if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
+  const Csr   A = Renumbered(SevenPoint(80));
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, params);
+
+  ASSERT_TRUE(A.m > 500000 && owned.layout.params.gather == 16 && 2 * owned.layout.nconsecutive < owned.layout.nslices[AIJTC_ROWS]);
+  CheckColumns(A, Declared(owned.layout, false), cuda, 15, "15 columns");
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, ScatteredColumns, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
 
-/* Parts of these sizes that have no entries in common, so many nonzeros a row anywhere in its part: blocks of 16 slices have lists of nearly the whole part */
+/* Parts of these sizes that have no entries in common, up to so many nonzeros a row anywhere in its part: blocks of 16 slices have lists of nearly the whole part. Every tenth row is empty, so that a slice of each block has more holes than entries */
 Csr Parts(const std::vector<PetscInt> &sizes, PetscInt nonzeros)
 {
   std::mt19937 random(5);
@@ -485,9 +514,10 @@ Csr Parts(const std::vector<PetscInt> &sizes, PetscInt nonzeros)
     const PetscInt first = A.m;
 
     for (PetscInt r = 0; r < size; r++) {
-      std::set<PetscInt> row = {first + r};
+      const PetscInt     length = r % 10 == 3 ? 0 : nonzeros - r % 3;
+      std::set<PetscInt> row;
 
-      while ((PetscInt)row.size() < nonzeros) row.insert(first + (PetscInt)(random() % size));
+      while ((PetscInt)row.size() < length) row.insert(first + (PetscInt)(random() % size));
       A.j.insert(A.j.end(), row.begin(), row.end());
       A.i.push_back((PetscInt)A.j.size());
     }
@@ -498,7 +528,7 @@ Csr Parts(const std::vector<PetscInt> &sizes, PetscInt nonzeros)
   return A;
 }
 
-/* Blocks of a gathered layout by the shared memory that 8 columns of their lists take (spmm_gather.cu): two on a multiprocessor, one of them in two halves; one; and too much for a block */
+/* Blocks of a gathered layout by the shared memory of an H200 that 8 columns of their lists take (spmm_gather.cu) */
 class GatheredColumns : public ::testing::TestWithParam<bool> { };
 
 TEST_P(GatheredColumns, OfListsOfAnyLength)
@@ -507,13 +537,17 @@ TEST_P(GatheredColumns, OfListsOfAnyLength)
   struct Case {
     std::vector<PetscInt> parts;
     PetscInt              nonzeros;
-    bool                  two, halves, one;
+    bool                  mean, longest, halves, all; /* has half of a multiprocessor room for the mean list, for the longest, for that with 4 columns; has all of it? */
   };
+  std::vector<PetscInt> many(20, 512);
+
+  many.push_back(4096);
   const Case cases[] = {
-    {{512, 700, 600, 400},       15, true,  false, true },
-    {{512, 700, 512, 700, 2400}, 15, true,  true,  true },
-    {{2400, 2400},               15, false, false, true },
-    {{4096},                     28, false, false, false}
+    {{512, 700, 600, 400},       15, true,  true,  true,  true },
+    {{512, 700, 512, 700, 2400}, 15, true,  false, true,  true },
+    {{2400, 2400},               15, false, false, true,  true },
+    {{4096},                     28, false, false, false, false},
+    {many,                       28, true,  false, false, false}  /* with 4 columns: halves */
   };
   constexpr PetscInt half = 113 * 1024 / (8 * sizeof(PetscScalar)) - 1, most = 227 * 1024 / (8 * sizeof(PetscScalar)) - 1; /* columns of a list */
 
@@ -521,7 +555,7 @@ TEST_P(GatheredColumns, OfListsOfAnyLength)
   for (const Case &of : cases) {
     Csr A = Parts(of.parts, of.nonzeros);
 
-    for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats}) {
+    for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::Same}) {
       const AIJTCParams params = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 16};
 
       SetValues(A, kind);
@@ -531,12 +565,13 @@ TEST_P(GatheredColumns, OfListsOfAnyLength)
       SCOPED_TRACE(std::string(Describe(kind)) + ", " + std::to_string(L.nlist) + " columns in " + std::to_string(L.nblocks) + " lists, the longest " + std::to_string(L.longest_list));
       ASSERT_EQ(L.params.gather, 16);
       if (sizeof(PetscScalar) == 8) { /* else lists are too short for some cases */
-        ASSERT_EQ(L.nlist / L.nblocks <= half, of.two);
-        ASSERT_EQ(L.nlist / L.nblocks <= half && L.longest_list > half, of.halves);
-        ASSERT_EQ(L.longest_list <= most, of.one);
+        ASSERT_EQ(L.nlist / L.nblocks <= half, of.mean);
+        ASSERT_EQ(L.longest_list <= half, of.longest);
+        ASSERT_EQ((L.longest_list + 1) / 2 <= half, of.halves);
+        ASSERT_EQ(L.longest_list <= most, of.all);
       }
       for (PetscInt columns : {15, 10, 4}) CheckColumns(A, Declared(L, false), cuda, columns, std::to_string(columns) + " columns");
-      CheckBitsOfColumns(A, cuda, params);
+      for (bool vanishing : {false, true}) CheckBitsOfColumns(A, cuda, params, vanishing);
       if (HasFailure()) return;
     }
   }

@@ -15,7 +15,7 @@
        TILE   K / 2 lanes of the 4 of a row have a pair of columns each; what several lanes have of a pair is added by shuffles
        LONG   lanes that have the same pair of columns add theirs by shuffles and leave K partial sums a piece, which a second kernel adds in the order of the pieces
 
-     In a gathered layout what a block's list has of X is brought into shared memory (spmm_gather.cu); on devices that have not got so much of that an entry's column is looked up in the list, which L1 has.
+     In a gathered layout what a block's list has of X is brought into shared memory (spmm_gather.cu); where that has no room, and by columns, an entry's column is looked up in the list, which L1 has.
 
      No Tensor Core: docs/operations.md.
 

@@ -3,7 +3,7 @@
      Z = A X for K columns, of a gathered layout: a block of threads for each block of slices, as with one vector (mult_gather.cu). It copies what its list has of X, by rows, into shared memory, without registers in between; then a lane has a row, and reads for each entry the numbers that lie
      there side by side, a pair at a time. Pairs are taken in an order that differs among neighbouring lanes: otherwise all lanes would ask the same banks.
 
-     Where the mean list leaves room for two blocks on a multiprocessor, so that one copies while the other adds, two are what shared memory is asked for; blocks whose lists are longer take K / 2 columns after the other, and read their slices again, from L2. Else one block of twice as many warps has all.
+     Where the mean list leaves room for two blocks on a multiprocessor, one copies while the other adds; blocks whose lists are longer take K / 2 columns after the other, and read their slices again. Else one block of twice as many warps has all, or, where the longest list has no room, entries read L2 (spmm.cu).
      What is stored of a warp's first slots is on its way while X is copied. One code reads all forms of values, as in spmm.cuh.
 
      Each row's entries are added in CSR order: each column has the bits of the product with a vector.
@@ -24,9 +24,8 @@
 
 namespace
 {
-constexpr int    MOST_WARPS = 16;         /* of a block that has a multiprocessor for itself; half of them where there are two: 128 registers of a thread, both ways */
-constexpr int    SLOTS      = 8;          /* of a slice under way */
-constexpr size_t HALF       = 113 * 1024; /* bytes of shared memory of one of two blocks */
+constexpr int MOST_WARPS = 16; /* of a block that has a multiprocessor for itself; half of them where there are two: 128 registers of a thread, both ways */
+constexpr int SLOTS      = 8;  /* of a slice under way */
 
 /* What a lane has of SLOTS slots */
 class Slots {
@@ -231,8 +230,7 @@ __host__ __device__ inline size_t BytesFor(PetscInt length)
 template <int K>
 __global__ void __launch_bounds__(MOST_WARPS *AIJTC_LANES, 1) GatherColumnsKernel(const __grid_constant__ LayoutView A, PetscInt slices, size_t bytes, const ScalarPair *__restrict__ x, const __grid_constant__ ColumnsView<K> X)
 {
-  extern __shared__ __align__(16) unsigned char memory[];
-  ScalarPair *const                             staged = reinterpret_cast<ScalarPair *>(memory);
+  extern __shared__ __align__(16) ScalarPair staged[];
 
   if (BytesFor<K>(__ldg(A.list_start + blockIdx.x + 1) - __ldg(A.list_start + blockIdx.x)) <= bytes) AddBlock<K, K>(A, slices, x, X, staged);
   else AddBlock<K, LESS<K>>(A, slices, x, X, staged);
@@ -242,18 +240,22 @@ __global__ void __launch_bounds__(MOST_WARPS *AIJTC_LANES, 1) GatherColumnsKerne
 template <int K>
 PetscErrorCode AIJTCMultColumnsGathered(const AIJTCLayout &A, const LayoutView &view, const PetscScalar *x, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream)
 {
-  int device, most;
+  const size_t all = A.params.gather ? BytesFor<K>(A.longest_list) : 0, least = BytesFor<LESS<K>>(A.longest_list);
+  int          device, processor, reserved, most;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  if (!A.params.gather) PetscFunctionReturn(PETSC_SUCCESS);
-  const bool     two   = BytesFor<K>(A.nlist / A.nblocks) <= HALF;
-  const unsigned warps = (unsigned)PetscMin(A.params.gather, two ? MOST_WARPS / 2 : MOST_WARPS);
-  const size_t   all = BytesFor<K>(A.longest_list), least = BytesFor<LESS<K>>(A.longest_list), bytes = two ? PetscMax(PetscMin(all, HALF), least) : all;
-
+  if (!all) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device));
   PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  if (bytes > (size_t)most) PetscFunctionReturn(PETSC_SUCCESS);
+  const size_t   half  = (size_t)(processor / 2 - reserved);
+  const bool     two   = least <= half && BytesFor<K>(A.nlist / A.nblocks) <= half;
+  const size_t   bytes = two ? PetscMin(all, half) : all;
+  const unsigned warps = (unsigned)PetscMin(A.params.gather, two ? MOST_WARPS / 2 : MOST_WARPS);
+
+  if (bytes > (size_t)most) PetscFunctionReturn(PETSC_SUCCESS); /* halves in one block were slower than entries that read L2 */
   PetscCallCUDA(cudaFuncSetAttribute(GatherColumnsKernel<K>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
   GatherColumnsKernel<K><<<(unsigned)A.nblocks, warps * AIJTC_LANES, bytes, stream>>>(view, A.nslices[AIJTC_ROWS], bytes, reinterpret_cast<const ScalarPair *>(x), X);
   PetscCallCUDA(cudaGetLastError());
