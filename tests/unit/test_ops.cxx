@@ -504,7 +504,7 @@ TEST_P(ScatteredColumns, OfAGatheredLayout)
 
 INSTANTIATE_TEST_SUITE_P(Backends, ScatteredColumns, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
 
-/* Parts of these sizes that have no entries in common, up to so many nonzeros a row anywhere in its part: blocks of 16 slices have lists of nearly the whole part. Every tenth row is empty, so that a slice of each block has more holes than entries */
+/* Parts of these sizes that have no entries in common, up to so many nonzeros a row anywhere in its part: blocks of 16 slices have lists of nearly the whole part. Every tenth row is empty, so that a slice of each block has more holes than entries. Without values */
 Csr Parts(const std::vector<PetscInt> &sizes, PetscInt nonzeros)
 {
   std::mt19937 random(5);
@@ -523,8 +523,6 @@ Csr Parts(const std::vector<PetscInt> &sizes, PetscInt nonzeros)
     }
     A.m = A.n = first + size;
   }
-  A.a.resize(A.j.size());
-  SetValues(A, ValueKind::Random);
   return A;
 }
 
