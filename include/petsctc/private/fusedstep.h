@@ -114,15 +114,25 @@ PETSCTC_HOST_DEVICE void PetscTCSetBounds(Scalars &s, PetscReal square, const Pe
   s.below = bounds.divtol * norm;
 }
 
+/* Does the test say surely that the solve goes on, to a norm whose square is at least `least` and at most `most`? Then no root is needed. A bound that is NaN ends nothing; where rounding or range might decide, the answer is no */
+PETSCTC_HOST_DEVICE bool PetscTCGoesOn(PetscReal least, PetscReal most, PetscReal above, PetscReal below)
+{
+  const PetscReal margin = 1.001, range = PetscDefined(USE_REAL_SINGLE) ? 1e-30 : 1e-280;
+
+  return least > range && most < (PetscReal)1.0 / range && !(above > 0.0 && least <= margin * (above * above)) && !(below <= 0.0) && !(margin * most >= below * below);
+}
+
 /* The end of an iteration that the host looks at later. The comparisons are those of KSPConvergedDefault(): a bound that is NaN ends nothing */
 template <class Scalars>
 PETSCTC_HOST_DEVICE void PetscTCEndIteration(Scalars &s, PetscReal square, const PetscTCTest &test, Scalars *record)
 {
-  if (!record) return;
-  if (test.norm != PETSCTC_NORM_NONE) {
-    const PetscReal norm = PetscSqrtReal(PetscAbsReal(square));
+  const PetscReal above = test.given ? s.above : test.above, below = test.given ? s.below : test.below, size = PetscAbsReal(square);
 
-    if (PetscTCIsInfOrNan(norm) || norm <= (test.given ? s.above : test.above) || norm >= (test.given ? s.below : test.below)) s.stop = PETSCTC_STOP_TEST;
+  if (!record) return;
+  if (test.norm != PETSCTC_NORM_NONE && !PetscTCGoesOn(size, size, above, below)) {
+    const PetscReal norm = PetscSqrtReal(size);
+
+    if (PetscTCIsInfOrNan(norm) || norm <= above || norm >= below) s.stop = PETSCTC_STOP_TEST;
   }
   *record = s;
 }

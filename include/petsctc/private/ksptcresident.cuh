@@ -451,6 +451,39 @@ __device__ __forceinline__ void KSPTCRecord(const Problem &P, PetscInt it, const
   if (blockIdx.x == 0 && threadIdx.x == 0) P.records[it % PETSCTC_RECORDS] = s;
 }
 
+/* The same in two parts. In shared memory, a record on its way to device memory: warp 0, for which all wait, only leaves it. Block 0 has it */
+template <class Scalars>
+struct KSPTCRecordLeft {
+  alignas(16) Scalars scalars;
+  PetscInt it; /* its iteration, 0: there is none */
+
+  /* By all threads, before the first barrier */
+  __device__ __forceinline__ void clear()
+  {
+    if (threadIdx.x == 0) it = 0;
+  }
+  /* By warp 0, or its first thread, before a barrier of the block .. */
+  __device__ __forceinline__ void leave(PetscInt iteration, const Scalars &s)
+  {
+    if (blockIdx.x != 0 || threadIdx.x != 0) return;
+    scalars = s;
+    it      = iteration;
+  }
+  /* .. and by all threads behind that, before the next one: the last warp, which has fewer rows than others, stores it */
+  template <class Problem>
+  __device__ __forceinline__ void store(const Problem &P)
+  {
+    constexpr int numbers = sizeof(Scalars) / sizeof(PetscReal);
+    const int     lane    = threadIdx.x % KSPTC_LANES;
+
+    static_assert(numbers <= KSPTC_LANES, "a lane for each number");
+    if (blockIdx.x != 0 || threadIdx.x < KSPTC_THREADS - KSPTC_LANES || it == 0) return;
+    if (lane < numbers) reinterpret_cast<PetscReal *>(P.records + it % PETSCTC_RECORDS)[lane] = reinterpret_cast<const PetscReal *>(&scalars)[lane];
+    __syncwarp();
+    if (lane == 0) it = 0;
+  }
+};
+
 /* The records of iterations first + 1 .. it, by one block */
 template <class Problem>
 __device__ __forceinline__ void KSPTCStoreRecords(const Problem &P, PetscInt it)
@@ -463,6 +496,7 @@ template <class Problem, class Scalars>
 __device__ __forceinline__ void KSPTCLeave(const Problem &P, PetscInt it, const Scalars &s)
 {
   if (blockIdx.x != 0) return;
+  __syncthreads(); /* the last record may have been stored behind the last barrier */
   KSPTCStoreRecords(P, it);
   if (threadIdx.x == 0) *P.scalars = s;
 }

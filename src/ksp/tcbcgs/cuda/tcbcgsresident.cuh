@@ -225,7 +225,7 @@ __device__ __forceinline__ void UpdateAll(const Share<side, part> &own, double a
 
 /* Sums, test and record of iteration `it`, by who keeps the scalars. Step: what ends it */
 template <class Step>
-__device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[])
+__device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[], KSPTCRecordLeft<TCBCGSScalars> &record)
 {
   TCBCGSScalars left; /* nobody's: the record is the scalars as they are then */
   Step          step = {};
@@ -233,7 +233,7 @@ __device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt
   step.test   = KSPTCTestAt(P.chunk, it);
   step.record = &left;
   step.end(s, sum);
-  KSPTCRecord(P, it, s);
+  record.leave(it, s);
 }
 
 /* Tells what the next iteration begins with and, for what comes before it, alpha */
@@ -260,6 +260,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told;     /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               of_first; /* the first thread's, where warp 0 has no registers for them */
+  __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   const Share                            own(P, false, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          mine    = *P.scalars; /* kept by warp 0, else */
@@ -273,6 +274,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
 
   if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (Share::in_part && threadIdx.x == 0) s = mine;
+  record.clear();
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
@@ -307,10 +309,11 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     ++it;
     alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
       if (Share::in_part && threadIdx.x) return;
-      End<TCBCGSUpdate>(P, s, it, total);
+      End<TCBCGSUpdate>(P, s, it, total, record);
       if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
       told.tell(s.stop, s.omegaold, s.beta);
     });
+    record.store(P);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
@@ -332,6 +335,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told;     /* alpha, omega, beta of the next direction */
   __shared__ TCBCGSScalars               of_first; /* as above */
+  __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   const Share<side, part>                own(P, true, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCBCGSScalars                          mine     = *P.scalars; /* kept by warp 0, else */
@@ -345,6 +349,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
 
   if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (part && threadIdx.x == 0) s = mine;
+  record.clear();
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double[]) {
@@ -361,10 +366,11 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     first[0] = First(P, own, barrier.next());
     alive    = barrier.template sum<Two, 2>(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
       if (part && threadIdx.x) return;
-      if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1);
+      if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1, record);
       if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
     });
+    record.store(P);
     if (!alive || told.stop != 0.0) break;
     const double alpha = told.one;
 
@@ -382,9 +388,10 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     if (++it < P.chunk.last) continue;
     alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double total[]) {
       if (part && threadIdx.x) return;
-      End<TCBCGSAdvance>(P, s, it, total + 1);
+      End<TCBCGSAdvance>(P, s, it, total + 1, record);
       told.tell(s.stop, s.alpha);
     });
+    record.store(P);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;

@@ -155,10 +155,10 @@ __device__ __forceinline__ void Begin(TCCGScalars &s, bool first)
 
 /* Sums, test and record of iteration `it` */
 template <Kind kind>
-__device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[])
+__device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[], KSPTCRecordLeft<TCCGScalars> &record)
 {
   TCCGEndTested<kind != PLAIN, kind == PROJECTED>(P.chunk, it, s, sum, P.A.m);
-  KSPTCRecord(P, it, s);
+  record.leave(it, s);
 }
 
 /* Block: how a block has the vectors of its rows */
@@ -178,6 +178,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ Sums                        shared;
   __shared__ KSPTCTold                   told;     /* b and shift, or a and mean */
   __shared__ TCCGScalars                 of_first; /* the first thread's, where warp 0 has no registers for them */
+  __shared__ KSPTCRecordLeft<TCCGScalars> record;
   const Block                            own(P, memory);
   Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
   TCCGScalars                            mine    = *P.scalars; /* kept by warp 0, else */
@@ -190,6 +191,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
 
   if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (Block::thin && threadIdx.x == 0) s = mine;
+  record.clear();
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive            = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
@@ -216,10 +218,11 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     ++it;
     alive = barrier.template sum<Many, SUMS_OF<kind>>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
       if (Block::thin && threadIdx.x) return;
-      End<kind>(P, s, it, total);
+      End<kind>(P, s, it, total, record);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
       told.tell(s.stop, s.b, s.shift);
     });
+    record.store(P);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
