@@ -627,6 +627,34 @@ CG_TEST(StopsWithin)
   }
 }
 
+/* Squares that pass a test before they are there: the test itself says nothing to any of them, and there are few to which it says nothing that do not pass */
+TEST(Passing, SaysWhatTheTestSays)
+{
+  const double infinity = HUGE_VAL, bounds[] = {-infinity, -1.0, 0.0, 1e-310, 1e-160, 1e-141, 1e-30, 1e-5, 1.0, 3.0, 1e30, 1e141, 1e160, infinity, NAN};
+  int          passed = 0;
+
+  if (sizeof(PetscReal) < sizeof(double)) GTEST_SKIP() << "the kernels that ask are of doubles";
+  for (double above : bounds) {
+    for (double below : bounds) {
+      std::vector<double> squares = {-1.0, 0.0, 5e-324, 1e-290, 1e-281, 1e-279, 1e-10, 1.0, 1e10, 1e279, 1e281, infinity, NAN};
+      const KSPTCPassing  passing = KSPTCPassingOf(above, below);
+
+      for (double bound : {above, below}) {
+        for (double factor : {0.5, 0.99, 1.0 - 1e-15, 1.0, 1.0 + 1e-15, 1.0005, 1.01, 2.0}) squares.push_back(bound * bound * factor);
+      }
+      for (double square : squares) {
+        const TCCGJudged judged = TCCGJudge({PETSCTC_NORM_RR, (PetscReal)above, (PetscReal)below}, (PetscScalar)square);
+        const bool       passes = KSPTCPasses(passing, square), certain = square > 1e-270 && square < 1e270 && !(above > 0.0 && square < 1.01 * above * above) && !(square * 1.01 > below * below || below <= 0.0);
+
+        if (passes) { EXPECT_EQ(judged.stop, PETSCTC_STOP_NONE) << square << " between " << above << " and " << below; }
+        if (certain) { EXPECT_TRUE(passes) << square << " between " << above << " and " << below; }
+        passed += passes;
+      }
+    }
+  }
+  EXPECT_GT(passed, 100);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, CGResident, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingle, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingleStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);

@@ -451,13 +451,45 @@ __device__ __forceinline__ void KSPTCRecord(const Problem &P, PetscInt it, const
   if (blockIdx.x == 0 && threadIdx.x == 0) P.records[it % PETSCTC_RECORDS] = s;
 }
 
+/* Scalars that change within a call, which does not leave x to a later one: those of CG, */
+__device__ __forceinline__ void KSPTCMove(const TCCGScalars &from, TCCGScalars &to)
+{
+  to.beta    = from.beta;
+  to.betaold = from.betaold;
+  to.dpi     = from.dpi;
+  to.dpiold  = from.dpiold;
+  to.a       = from.a;
+  to.b       = from.b;
+  to.rr      = from.rr;
+  to.zz      = from.zz;
+  to.mean    = from.mean;
+  to.shift   = from.shift;
+  to.zs      = from.zs;
+  to.stop    = from.stop;
+}
+
+/* and all but the bounds */
+__device__ __forceinline__ void KSPTCMove(const TCBCGSScalars &from, TCBCGSScalars &to)
+{
+  const PetscReal above = to.above, below = to.below;
+
+  to       = from;
+  to.above = above;
+  to.below = below;
+}
+
 /* The same in two parts. In shared memory, a record on its way to device memory: warp 0, for which all wait, only leaves it. Block 0 has it */
 template <class Scalars>
 struct KSPTCRecordLeft {
   alignas(16) Scalars scalars;
   PetscInt it; /* its iteration, 0: there is none */
 
-  /* By all threads, before the first barrier */
+  /* By all threads, before the first barrier: what the kernel does not change is there from the beginning */
+  __device__ __forceinline__ void begin(const Scalars &s)
+  {
+    if (threadIdx.x == 0) scalars = s;
+    clear();
+  }
   __device__ __forceinline__ void clear()
   {
     if (threadIdx.x == 0) it = 0;
@@ -466,12 +498,12 @@ struct KSPTCRecordLeft {
   __device__ __forceinline__ void leave(PetscInt iteration, const Scalars &s)
   {
     if (blockIdx.x != 0 || threadIdx.x != 0) return;
-    scalars = s;
-    it      = iteration;
+    KSPTCMove(s, scalars);
+    it = iteration;
   }
-  /* .. and by all threads behind that, before the next one: the last warp, which has fewer rows than others, stores it */
-  template <class Problem>
-  __device__ __forceinline__ void store(const Problem &P)
+  /* .. and by all threads behind that, before the next one: the last warp, which has fewer rows than others, stores it; complete(record), by one thread, adds what has not been known */
+  template <class Problem, class Complete>
+  __device__ __forceinline__ void store(const Problem &P, Complete complete)
   {
     constexpr int numbers = sizeof(Scalars) / sizeof(PetscReal);
     const int     lane    = threadIdx.x % KSPTC_LANES;
@@ -480,7 +512,14 @@ struct KSPTCRecordLeft {
     if (blockIdx.x != 0 || threadIdx.x < KSPTC_THREADS - KSPTC_LANES || it == 0) return;
     if (lane < numbers) reinterpret_cast<PetscReal *>(P.records + it % PETSCTC_RECORDS)[lane] = reinterpret_cast<const PetscReal *>(&scalars)[lane];
     __syncwarp();
-    if (lane == 0) it = 0;
+    if (lane) return;
+    complete(P.records[it % PETSCTC_RECORDS]);
+    it = 0;
+  }
+  template <class Problem>
+  __device__ __forceinline__ void store(const Problem &P)
+  {
+    store(P, [](Scalars &) {});
   }
 };
 
@@ -491,14 +530,14 @@ __device__ __forceinline__ void KSPTCStoreRecords(const Problem &P, PetscInt it)
   for (PetscInt k = P.chunk.first + 1 + threadIdx.x; k <= it; k += blockDim.x) P.chunk.records[k % PETSCTC_RECORDS] = P.records[k % PETSCTC_RECORDS];
 }
 
-/* The end of a call whose vectors are stored: records, and the scalars that its first thread has, by one block */
+/* The end of a call whose vectors are stored: records, and the scalars that its first thread has, but for those that no kernel changes (KSPTCMove()), by one block */
 template <class Problem, class Scalars>
 __device__ __forceinline__ void KSPTCLeave(const Problem &P, PetscInt it, const Scalars &s)
 {
   if (blockIdx.x != 0) return;
   __syncthreads(); /* the last record may have been stored behind the last barrier */
   KSPTCStoreRecords(P, it);
-  if (threadIdx.x == 0) *P.scalars = s;
+  if (threadIdx.x == 0) KSPTCMove(s, *P.scalars);
 }
 
 /* ---- the host's side. kernels[]: all those of a method that may be launched with some form, or work */

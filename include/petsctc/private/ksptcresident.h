@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 #include <petsctc/private/fusedstep.h>
 #include <petsctc/private/ksptcform.h>
 #include <petsctc/private/ksptcwindowed.h>
@@ -23,11 +24,11 @@ struct KSPTCChunk {
   Scalars    *records;
 };
 
-/* The test after iteration `it` */
+/* The test after iteration `it`; asked: that of the call, maybe with the bounds from the scalars in it */
 template <class Scalars>
-PETSCTC_HOST_DEVICE PetscTCTest KSPTCTestAt(const KSPTCChunk<Scalars> &chunk, PetscInt it)
+PETSCTC_HOST_DEVICE PetscTCTest KSPTCTestAt(const KSPTCChunk<Scalars> &chunk, PetscInt it, const PetscTCTest &asked)
 {
-  PetscTCTest test = chunk.test;
+  PetscTCTest test = asked;
 
   if (it < chunk.compared_from) {
     test.above = -1.0;
@@ -37,6 +38,64 @@ PETSCTC_HOST_DEVICE PetscTCTest KSPTCTestAt(const KSPTCChunk<Scalars> &chunk, Pe
   if (it < chunk.computed_from) test.norm = PETSCTC_NORM_NONE;
   return test;
 }
+
+template <class Scalars>
+PETSCTC_HOST_DEVICE PetscTCTest KSPTCTestAt(const KSPTCChunk<Scalars> &chunk, PetscInt it)
+{
+  return KSPTCTestAt(chunk, it, chunk.test);
+}
+
+/* Squares of a norm to which the test surely says nothing, known before there is one: then neither root nor comparison of numbers is in the way of the threads that wait. Those whose upper words lie between these */
+typedef struct {
+  int32_t above, below;
+} KSPTCPassing;
+
+PETSCTC_HOST_DEVICE int32_t KSPTCUpperWord(double x)
+{
+#if defined(__CUDA_ARCH__)
+  return __double2hiint(x);
+#else
+  int64_t bits;
+
+  memcpy(&bits, &x, sizeof(bits));
+  return (int32_t)(bits >> 32);
+#endif
+}
+
+/* Of these bounds, whichever iteration it is: without comparison more would pass. A bound that is NaN ends nothing. What rounding or range might decide does not pass */
+PETSCTC_HOST_DEVICE KSPTCPassing KSPTCPassingOf(double above, double below)
+{
+  const double margin = 1.001, range = 1e-280;
+  const double least = above > 0.0 ? margin * (above * above) : 0.0, most = below <= 0.0 ? 0.0 : below * below / margin;
+
+  return {KSPTCUpperWord(least > range ? least : range), KSPTCUpperWord(most < 1.0 / range ? most : 1.0 / range)};
+}
+
+PETSCTC_HOST_DEVICE bool KSPTCPasses(const KSPTCPassing &passing, double square)
+{
+  const int32_t word = KSPTCUpperWord(square);
+
+  return word > passing.above && word < passing.below;
+}
+
+/* What kernels keep of the test: the scalars' bounds too do not change within a call */
+struct KSPTCAsked {
+  PetscTCNorm  norm;
+  PetscReal    above, below;
+  KSPTCPassing passing;
+
+  template <class Scalars>
+  PETSCTC_HOST_DEVICE void set(const PetscTCTest &asked, const Scalars &s)
+  {
+    const PetscTCTest test = PetscTCTestOf(asked, s);
+
+    norm    = test.norm;
+    above   = test.above;
+    below   = test.below;
+    passing = KSPTCPassingOf(above, below);
+  }
+  PETSCTC_HOST_DEVICE PetscTCTest test() const { return {norm, above, below}; }
+};
 
 /* A number that blocks of a cooperative kernel have from another one, in one access with what tells for which barrier it is (sum_barrier.cuh) */
 typedef struct {

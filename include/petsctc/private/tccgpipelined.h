@@ -34,6 +34,7 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCCGPipelinedVectorsOfBlock(bool scaled)
 
 /* As TCCGResidentCreate() and TCCGResident(). v->b is needed. Calls begin at multiples of PETSCTC_MAX_CALL: where else they are cut changes rounding errors */
 PETSC_INTERN PetscErrorCode TCCGPipelinedCreate_Host(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
+PETSC_INTERN PetscErrorCode TCCGPipelinedChipGet_CUDA(KSPTCChip *chip);
 PETSC_INTERN PetscErrorCode TCCGPipelinedCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 
 PETSC_INTERN PetscErrorCode TCCGPipelined_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
@@ -110,7 +111,7 @@ PETSCTC_HOST_DEVICE PetscReal TCCGPipelinedCurvature(TCCGScalars &s, bool first,
   return wu;
 }
 
-/* The same with the sums of vectors made anew: now a stop is one. ended: after VERIFY; else the record is there, and had these sums but for rounding errors */
+/* The same with the sums of vectors made anew: now a stop is one. test: its bounds are not given. ended: after VERIFY; else the record is there, and had these sums but for rounding errors */
 template <bool scaled>
 PETSCTC_HOST_DEVICE void TCCGPipelinedRefresh(TCCGScalars &s, TCCGScalars &record, bool ended, PetscTCNorm norm, const PetscTCTest &test, bool first, bool last, const PetscScalar sum[])
 {
@@ -118,7 +119,7 @@ PETSCTC_HOST_DEVICE void TCCGPipelinedRefresh(TCCGScalars &s, TCCGScalars &recor
 
   if (ended) {
     s.betaold = s.beta;
-    s.stop    = TCCGJudge(s, test, square).stop;
+    s.stop    = TCCGJudge(test, square).stop;
   }
   s.beta = sum[0];
   TCCGPipelinedSetSquare<scaled>(s, norm, square);

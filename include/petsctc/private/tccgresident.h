@@ -66,10 +66,10 @@ typedef struct {
   PetscReal square, stop;
 } TCCGJudged;
 
-/* s: for the bounds that the first norm has set */
-PETSCTC_HOST_DEVICE TCCGJudged TCCGJudge(TCCGScalars s, const PetscTCTest &test, PetscScalar square)
+/* test: its bounds are not given */
+PETSCTC_HOST_DEVICE TCCGJudged TCCGJudge(const PetscTCTest &test, PetscScalar square)
 {
-  TCCGScalars left; /* nobody's */
+  TCCGScalars s, left; /* nobody's */
 
   s.stop = 0.0;
   PetscTCEndIteration(s, square, test, &left);
@@ -133,6 +133,7 @@ PETSC_INTERN PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTC
 PETSC_INTERN PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
 /* The same with A p carried: v->s is needed. On the host TCCGResident_Host() looks at that */
+PETSC_INTERN PetscErrorCode TCCGSingleChipGet_CUDA(KSPTCChip *chip);
 PETSC_INTERN PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 
 PETSC_INTERN PetscErrorCode TCCGSingle_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

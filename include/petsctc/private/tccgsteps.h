@@ -83,10 +83,13 @@ struct TCCGDirection : PetscTCStep<TCCGScalars, first ? 1 : (late ? late + 2 : 2
 
   PETSCTC_HOST_DEVICE void begin(TCCGScalars &s) const
   {
-    const bool nan = PetscTCIsInfOrNan(s.beta), zero = s.beta == 0.0, sign = !first && s.beta * s.betaold < 0.0;
-
-    if (nan || zero || sign) s.stop = nan ? PETSCTC_STOP_BETA_NAN : zero ? PETSCTC_STOP_BETA_ZERO : PETSCTC_STOP_BETA_SIGN; /* one branch: all threads wait for what is done here */
-    else s.b = first ? 0.0 : s.beta / s.betaold;
+    if (!PetscTCIsPlain(s.beta) || !(first || PetscTCIsPlain(s.betaold))) { /* else none of these */
+      if (PetscTCIsInfOrNan(s.beta)) s.stop = PETSCTC_STOP_BETA_NAN;
+      else if (s.beta == 0.0) s.stop = PETSCTC_STOP_BETA_ZERO;
+      else if (!first && s.beta * s.betaold < 0.0) s.stop = PETSCTC_STOP_BETA_SIGN;
+      if (s.stop != 0.0) return;
+    }
+    s.b = first ? 0.0 : s.beta / s.betaold;
   }
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &s, const T in[], T out[], T[]) const
@@ -129,19 +132,16 @@ PETSCTC_HOST_DEVICE void TCCGLeave(TCCGScalars &s, bool late)
   s.late = late ? s.late + 1.0 : 0.0;
 }
 
-PETSCTC_HOST_DEVICE bool TCCGSignsDiffer(PetscReal x, PetscReal y)
-{
-  return (x < 0.0 && y > 0.0) || (x > 0.0 && y < 0.0);
-}
-
 PETSCTC_HOST_DEVICE void TCCGEndCurvature(TCCGScalars &s, PetscScalar dpi, bool first)
 {
-  const bool nan = PetscTCIsInfOrNan(dpi), sign = dpi == 0.0 || (!first && TCCGSignsDiffer(dpi, s.dpi));
-
   s.dpiold = s.dpi;
   s.dpi    = dpi;
-  if (nan || sign) s.stop = nan ? PETSCTC_STOP_DPI_NAN : PETSCTC_STOP_DPI_SIGN;
-  else s.a = s.beta / s.dpi;
+  if (!PetscTCIsPlain(s.dpi) || !(first || PetscTCIsPlain(s.dpiold))) { /* else none of these */
+    if (PetscTCIsInfOrNan(s.dpi)) s.stop = PETSCTC_STOP_DPI_NAN;
+    else if (s.dpi == 0.0 || (!first && PetscTCSign(s.dpi) * PetscTCSign(s.dpiold) < 0)) s.stop = PETSCTC_STOP_DPI_SIGN;
+    if (s.stop != 0.0) return;
+  }
+  s.a = s.beta / s.dpi;
 }
 
 /* p.w of the product before an update, or NULL: curvature has run. made: direction has not, p is of the product */
@@ -183,12 +183,13 @@ PETSCTC_HOST_DEVICE void TCCGBeginIteration(TCCGScalars &s, bool first, Curve cu
 /* Where A p is carried: KSPCG lets NaN pass there, which the norm shows. Signs are compared, not a product that may leave the range of numbers, as KSPCG's may */
 PETSCTC_HOST_DEVICE void TCCGEndCarried(TCCGScalars &s, PetscScalar dpi, bool first)
 {
-  const bool sign = dpi == 0.0 || (!first && TCCGSignsDiffer(dpi, s.dpi));
-
   s.dpiold = s.dpi;
   s.dpi    = dpi;
-  if (sign) s.stop = PETSCTC_STOP_DPI_SIGN;
-  else s.a = s.beta / s.dpi;
+  if (!PetscTCIsPlain(s.dpi) || !(first || PetscTCIsPlain(s.dpiold))) { /* else not this */
+    if (s.dpi == 0.0 || (!first && ((s.dpi < 0.0 && s.dpiold > 0.0) || (s.dpi > 0.0 && s.dpiold < 0.0)))) s.stop = PETSCTC_STOP_DPI_SIGN;
+    if (s.stop != 0.0) return;
+  }
+  s.a = s.beta / s.dpi;
 }
 
 /* The same with p.Ap as KSPCG has it then, up to rounding: b^2 leaves the range later than beta^2 */

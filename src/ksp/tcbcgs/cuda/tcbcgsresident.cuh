@@ -225,12 +225,13 @@ __device__ __forceinline__ void UpdateAll(const Share<side, part> &own, double a
 
 /* Sums, test and record of iteration `it`, by who keeps the scalars. Step: what ends it */
 template <class Step>
-__device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[], KSPTCRecordLeft<TCBCGSScalars> &record)
+__device__ __forceinline__ void End(const Problem &P, TCBCGSScalars &s, PetscInt it, const double sum[], const KSPTCAsked &asked, KSPTCRecordLeft<TCBCGSScalars> &record)
 {
   TCBCGSScalars left; /* nobody's: the record is the scalars as they are then */
   Step          step = {};
 
-  step.test   = KSPTCTestAt(P.chunk, it);
+  step.test = KSPTCTestAt(P.chunk, it, asked.test());
+  if (KSPTCPasses(asked.passing, sum[0])) step.test.norm = PETSCTC_NORM_NONE;
   step.record = &left;
   step.end(s, sum);
   record.leave(it, s);
@@ -261,20 +262,22 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCTold                   told;     /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               of_first; /* the first thread's, where warp 0 has no registers for them */
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
-  const Share                            own(P, false, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCBCGSScalars                          mine    = *P.scalars; /* kept by warp 0, else */
-  TCBCGSScalars                         &s       = Share::in_part ? of_first : mine;
-  PetscInt                               it      = P.chunk.first;
-  const auto                             nothing = [](uint64_t, int, int) { return true; };
-  const auto                             fetch_v = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
-  const auto                             fetch_r = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gr, t, thread, threads, barrier.patience(), it); };
-  const double                           none    = 0.0;
-  bool                                   alive;
+  __shared__ KSPTCAsked                     asked;
+  const Share                               own(P, false, memory);
+  Barrier                                   barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCBCGSScalars                             mine    = *P.scalars; /* kept by warp 0, else */
+  TCBCGSScalars                            &s       = Share::in_part ? of_first : mine;
+  PetscInt                                  it      = P.chunk.first;
+  const auto                                nothing = [](uint64_t, int, int) { return true; };
+  const auto                                fetch_v = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
+  const auto                                fetch_r = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gr, t, thread, threads, barrier.patience(), it); };
+  const double                              none    = 0.0;
+  bool                                      alive;
 
   if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (Share::in_part && threadIdx.x == 0) s = mine;
-  record.clear();
+  if (threadIdx.x == 0) asked.set(P.chunk.test, mine);
+  record.begin(mine);
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
@@ -309,7 +312,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     ++it;
     alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
       if (Share::in_part && threadIdx.x) return;
-      End<TCBCGSUpdate>(P, s, it, total, record);
+      End<TCBCGSUpdate>(P, s, it, total, asked, record);
       if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
       told.tell(s.stop, s.omegaold, s.beta);
     });
@@ -336,20 +339,22 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ KSPTCTold                   told;     /* alpha, omega, beta of the next direction */
   __shared__ TCBCGSScalars               of_first; /* as above */
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
-  const Share<side, part>                own(P, true, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCBCGSScalars                          mine     = *P.scalars; /* kept by warp 0, else */
-  TCBCGSScalars                         &s        = part ? of_first : mine;
-  PetscInt                               it       = P.chunk.first;
-  const auto                             nothing  = [](uint64_t, int, int) { return true; };
-  const auto                             fetch_v  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
-  const auto                             fetch_t  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gt, t, thread, threads, barrier.patience(), it + 1); };
-  double                                 first[2] = {}; /* v.rp, and r.r of the iteration before */
-  bool                                   alive;
+  __shared__ KSPTCAsked                     asked;
+  const Share<side, part>                   own(P, true, memory);
+  Barrier                                   barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCBCGSScalars                             mine     = *P.scalars; /* kept by warp 0, else */
+  TCBCGSScalars                            &s        = part ? of_first : mine;
+  PetscInt                                  it       = P.chunk.first;
+  const auto                                nothing  = [](uint64_t, int, int) { return true; };
+  const auto                                fetch_v  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
+  const auto                                fetch_t  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gt, t, thread, threads, barrier.patience(), it + 1); };
+  double                                    first[2] = {}; /* v.rp, and r.r of the iteration before */
+  bool                                      alive;
 
   if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (part && threadIdx.x == 0) s = mine;
-  record.clear();
+  if (threadIdx.x == 0) asked.set(P.chunk.test, mine);
+  record.begin(mine);
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double[]) {
@@ -366,7 +371,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     first[0] = First(P, own, barrier.next());
     alive    = barrier.template sum<Two, 2>(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
       if (part && threadIdx.x) return;
-      if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1, record);
+      if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1, asked, record);
       if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
     });
@@ -388,7 +393,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     if (++it < P.chunk.last) continue;
     alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double total[]) {
       if (part && threadIdx.x) return;
-      End<TCBCGSAdvance>(P, s, it, total + 1, record);
+      End<TCBCGSAdvance>(P, s, it, total + 1, asked, record);
       told.tell(s.stop, s.alpha);
     });
     record.store(P);

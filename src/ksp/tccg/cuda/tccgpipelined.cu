@@ -22,6 +22,7 @@
 */
 #include <petsctc/private/ksptcresident.cuh>
 #include <petsctc/private/tccgpipelined.h>
+#include "tccgtested.cuh"
 
 namespace
 {
@@ -39,8 +40,10 @@ enum Stage {
 
 /* In shared memory */
 struct Common {
-  KSPTCTold  told;   /* what is to be done first, or stop, and a, b; between stages whether r is replaced */
-  TCCGJudged judged; /* by another warp */
+  KSPTCTold                    told;   /* what is to be done first, or stop, and a, b; between stages whether r is replaced */
+  TCCGJudged                   judged; /* by another warp */
+  KSPTCAsked                   asked;
+  KSPTCRecordLeft<TCCGScalars> record;
 
   __device__ __forceinline__ double first() const { return judged.stop != 0.0 ? (double)TCCG_PIPELINED_VERIFY : told.stop; }
 };
@@ -165,9 +168,13 @@ __device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGSca
   const auto    advance = [&](const double total[]) {
     first = TCCGPipelinedAdvance(s, before, it == P.chunk.last, total);
     common.told.tell(first, s.a, s.b);
+    TCCGScalars ended = s;
+
+    TCCGTakeBackBeginning(ended, before);
+    common.record.leave(it, ended);
   };
   const auto judge = [&](const double total[]) {
-    const TCCGJudged judged = TCCGJudge(s, KSPTCTestAt(P.chunk, it), total[0]); /* the bounds do not change */
+    const TCCGJudged judged = TCCGJudgeAsked(P.chunk, common.asked, it, total[0]);
 
     if (threadIdx.x % KSPTC_LANES == 0) common.judged = judged;
   };
@@ -180,10 +187,15 @@ __device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGSca
       judge(total);
     });
   }
-  if (!alive || threadIdx.x >= KSPTC_LANES) return alive;
-  TCCGScalars record;
+  if (!alive) return false;
+  const TCCGJudged judged = common.judged;
 
-  if (TCCGPipelinedTake<scaled>(s, record, P.chunk.test.norm, common.judged, before, first) != TCCG_PIPELINED_VERIFY) KSPTCRecord(P, it, record);
+  if (common.first() == TCCG_PIPELINED_VERIFY) common.record.clear();
+  else common.record.store(P, [&](TCCGScalars &record) { TCCGPipelinedSetSquare<scaled>(record, P.chunk.test.norm, judged.square); });
+  if (threadIdx.x >= KSPTC_LANES) return true;
+  TCCGScalars record; /* has been left */
+
+  TCCGPipelinedTake<scaled>(s, record, P.chunk.test.norm, judged, before, first);
   return true;
 }
 
@@ -214,6 +226,8 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
   const auto                             fetch = [&](uint64_t tag, int thread, int threads) { return KSPTCFetchGhosts(Published(P, tag), own, own.m + own.rows, tag, thread, threads, barrier.patience(), it); };
 
   if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (threadIdx.x == 0) common.asked.set(P.chunk.test, s);
+  common.record.begin(s);
   Load<scaled>(P, own);
   while (alive && again < 0.0) {
     double gap[2] = {}, anew[ANEW] = {};
@@ -234,11 +248,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
       TCCGScalars record;
       const bool  ended = again == TCCG_PIPELINED_VERIFY;
 
-      TCCGPipelinedRefresh<scaled>(s, record, ended, P.chunk.test.norm, KSPTCTestAt(P.chunk, it), it == 0, it == P.chunk.last, total);
-      if (ended) KSPTCRecord(P, it, record);
+      TCCGPipelinedRefresh<scaled>(s, record, ended, P.chunk.test.norm, KSPTCTestAt(P.chunk, it, common.asked.test()), it == 0, it == P.chunk.last, total);
+      if (ended) common.record.leave(it, record);
       common.told.tell(s.stop, s.a, s.b);
       if (threadIdx.x == 0) common.judged.stop = 0.0;
     });
+    common.record.store(P);
     while (alive && common.first() == 0.0 && it < P.chunk.last) {
       const double a = common.told.one, b = common.told.other;
       double       sum[SUMS] = {};
@@ -253,7 +268,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
-  __syncthreads(); /* the first thread leaves a record behind the barrier */
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
 }
@@ -267,6 +281,13 @@ const void *const *KernelsOf(bool scaled)
   return kernels + (scaled ? 4 : 0);
 }
 } // namespace
+
+PetscErrorCode TCCGPipelinedChipGet_CUDA(KSPTCChip *chip)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCChipOfKernels(kernels, PETSC_STATIC_ARRAY_LENGTH(kernels), chip));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode TCCGPipelinedCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {

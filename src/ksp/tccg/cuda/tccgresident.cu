@@ -1,6 +1,7 @@
 /*
    Launches the resident kernel. Method, layout, memory traffic, references: tccgresident.cuh
 */
+#include <petsctc/private/tccgpipelined.h>
 #include "tccgresident.cuh"
 
 using namespace tccgresident;
@@ -22,12 +23,15 @@ const void *const *KernelsOf(Kind kind)
 
 PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 {
-  KSPTCChip thin;
+  PetscErrorCode (*const others[])(KSPTCChip *) = {TCCGThinChipGet_CUDA, TCCGSingleChipGet_CUDA, TCCGPipelinedChipGet_CUDA};
+  KSPTCChip of_others;
 
   PetscFunctionBegin;
   PetscCall(KSPTCChipOfKernels(kernels, 3 * PER_KIND, chip));
-  PetscCall(TCCGThinChipGet_CUDA(&thin));
-  chip->shared = PetscMin(chip->shared, thin.shared); /* forms for these take it to the last byte */
+  for (auto get : others) { /* forms take it to the last byte, whichever kernel takes them */
+    PetscCall(get(&of_others));
+    chip->shared = PetscMin(chip->shared, of_others.shared);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -155,9 +155,9 @@ __device__ __forceinline__ void Begin(TCCGScalars &s, bool first)
 
 /* Sums, test and record of iteration `it` */
 template <Kind kind>
-__device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[], KSPTCRecordLeft<TCCGScalars> &record)
+__device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt it, const double sum[], const KSPTCAsked &asked, KSPTCRecordLeft<TCCGScalars> &record)
 {
-  TCCGEndTested<kind != PLAIN, kind == PROJECTED>(P.chunk, it, s, sum, P.A.m);
+  TCCGEndTested<kind != PLAIN, kind == PROJECTED>(P.chunk, asked, it, s, sum, P.A.m);
   record.leave(it, s);
 }
 
@@ -179,19 +179,21 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCTold                   told;     /* b and shift, or a and mean */
   __shared__ TCCGScalars                 of_first; /* the first thread's, where warp 0 has no registers for them */
   __shared__ KSPTCRecordLeft<TCCGScalars> record;
-  const Block                            own(P, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
-  TCCGScalars                            mine    = *P.scalars; /* kept by warp 0, else */
-  TCCGScalars                           &s       = Block::thin ? of_first : mine;
-  PetscInt                               it      = P.chunk.first;
-  const auto                             nothing = [](uint64_t, int, int) { return true; };
-  const auto                             fetch   = [&](uint64_t t, int thread, int threads) { return Fetch(P, own, t, thread, threads, barrier.patience(), it); };
-  const double                           none    = 0.0;
-  bool                                   alive;
+  __shared__ KSPTCAsked                   asked;
+  const Block                             own(P, memory);
+  Barrier                                 barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  TCCGScalars                             mine    = *P.scalars; /* kept by warp 0, else */
+  TCCGScalars                            &s       = Block::thin ? of_first : mine;
+  PetscInt                                it      = P.chunk.first;
+  const auto                              nothing = [](uint64_t, int, int) { return true; };
+  const auto                              fetch   = [&](uint64_t t, int thread, int threads) { return Fetch(P, own, t, thread, threads, barrier.patience(), it); };
+  const double                            none    = 0.0;
+  bool                                    alive;
 
   if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (Block::thin && threadIdx.x == 0) s = mine;
-  record.clear();
+  if (threadIdx.x == 0) asked.set(P.chunk.test, mine);
+  record.begin(mine);
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   alive            = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
@@ -218,7 +220,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     ++it;
     alive = barrier.template sum<Many, SUMS_OF<kind>>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
       if (Block::thin && threadIdx.x) return;
-      End<kind>(P, s, it, total, record);
+      End<kind>(P, s, it, total, asked, record);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
       told.tell(s.stop, s.b, s.shift);
     });

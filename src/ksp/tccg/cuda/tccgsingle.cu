@@ -148,10 +148,12 @@ __device__ __forceinline__ void UpdateGhosts(const Share &own, double a, double 
   });
 }
 
-/* In shared memory, what all threads need of the scalars */
+/* In shared memory, what all threads need of the scalars, and what they leave */
 struct Common {
-  KSPTCTold  told;   /* stop, a, b */
-  TCCGJudged judged; /* of the iteration before, by another warp; without preconditioner stop is 0 */
+  KSPTCTold                    told;   /* stop, a, b */
+  TCCGJudged                   judged; /* of the iteration before, by another warp; without preconditioner stop is 0 */
+  KSPTCAsked                   asked;
+  KSPTCRecordLeft<TCCGScalars> record;
 
   __device__ __forceinline__ bool stops() const { return judged.stop != 0.0 || told.stop != 0.0; }
 };
@@ -174,25 +176,31 @@ __device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, T
   if (!barrier.template sumApart<Many, SUMS_OF<true>>(
         sum, shared, (int)it + begins, fetch,
         [&](const double total[]) {
-          if (ends) before = TCCGEndUntested(s, total[1]);
+          if (ends) {
+            before = TCCGEndUntested(s, total[1]);
+            common.record.leave(it, s);
+          }
           if (begins) Begin(s, it, total[0]);
           common.told.tell(s.stop, s.a, s.b);
         },
         [&](const double total[]) {
-          const TCCGJudged judged = ends ? TCCGJudge(s, KSPTCTestAt(P.chunk, it), total[0]) : TCCGJudged{0.0, 0.0}; /* the bounds do not change */
+          const TCCGJudged judged = ends ? TCCGJudgeAsked(P.chunk, common.asked, it, total[0]) : TCCGJudged{0.0, 0.0};
 
           if (threadIdx.x % KSPTC_LANES == 0) common.judged = judged;
         }))
     return false;
-  if (threadIdx.x >= KSPTC_LANES || !ends) return true;
-  TCCGSetJudged(s, P.chunk.test.norm, common.judged.square);
-  if (blockIdx.x == 0 || common.judged.stop != 0.0) {
-    TCCGScalars end = s;
+  if (!ends) return true;
+  const TCCGJudged judged = common.judged;
 
-    if (begins) TCCGTakeBackBeginning(end, before);
-    end.stop = common.judged.stop;
-    KSPTCRecord(P, it, end);
-    if (end.stop != 0.0) s = end;
+  common.record.store(P, [&](TCCGScalars &record) {
+    TCCGSetJudged(record, P.chunk.test.norm, judged.square);
+    record.stop = judged.stop;
+  });
+  if (threadIdx.x >= KSPTC_LANES) return true;
+  TCCGSetJudged(s, P.chunk.test.norm, judged.square);
+  if (judged.stop != 0.0) {
+    if (begins) TCCGTakeBackBeginning(s, before);
+    s.stop = judged.stop;
   }
   return true;
 }
@@ -201,15 +209,18 @@ __device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, T
 template <class Many, bool begins, class Fetch>
 __device__ __forceinline__ bool MeetPlain(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
 {
-  return barrier.template sum<Many, SUMS_OF<false>>(sum, shared, (int)it + begins, fetch, [&](const double total[]) {
+  const bool alive = barrier.template sum<Many, SUMS_OF<false>>(sum, shared, (int)it + begins, fetch, [&](const double total[]) {
     if (it > P.chunk.first) {
-      TCCGEndTested<false>(P.chunk, it, s, total + 1);
-      KSPTCRecord(P, it, s);
+      TCCGEndTested<false>(P.chunk, common.asked, it, s, total + 1);
+      common.record.leave(it, s);
     }
     if (!begins) return;
     if (s.stop == 0.0) Begin(s, it, total[0]);
     common.told.tell(s.stop, s.a, s.b);
   });
+
+  common.record.store(P);
+  return alive;
 }
 
 template <class Many, bool scaled, bool begins, class Fetch>
@@ -238,8 +249,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   const auto                             nothing   = [](uint64_t, int, int) { return true; };
   const auto                             fetch     = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(Published(P, t), own, own.gs, t, thread, threads, barrier.patience(), it + 1); };
 
-  if (s.stop != 0.0) return;                        /* all blocks: nobody writes the scalars then */
-  if (threadIdx.x == 0) common.judged = {0.0, 0.0}; /* without a preconditioner nobody else does */
+  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (threadIdx.x == 0) {
+    common.judged = {0.0, 0.0}; /* without a preconditioner nobody else does */
+    common.asked.set(P.chunk.test, s);
+  }
+  common.record.begin(s);
   Load<scaled>(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
   __syncthreads();
@@ -258,7 +273,6 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
-  __syncthreads(); /* the first thread leaves a record behind the barrier */
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
 }
@@ -272,6 +286,13 @@ const void *const *KernelsOf(bool scaled)
   return kernels + (scaled ? 4 : 0);
 }
 } // namespace
+
+PetscErrorCode TCCGSingleChipGet_CUDA(KSPTCChip *chip)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPTCChipOfKernels(kernels, PETSC_STATIC_ARRAY_LENGTH(kernels), chip));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {

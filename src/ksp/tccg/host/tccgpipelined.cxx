@@ -76,6 +76,8 @@ struct Pipeline {
     PetscTCBackend_Host::elements(n, step, scalars, sum);
   }
 
+  PetscTCTest testAt(PetscInt it) const { return PetscTCTestOf(KSPTCTestAt(*chunk, it), *steps->s); }
+
   /* The vectors anew, and the end of iteration `it` if it waits for its record */
   void replace(PetscInt it, bool ended) const
   {
@@ -83,7 +85,7 @@ struct Pipeline {
 
     makeVectors(it == 0);
     run(n, TCCGPipelinedStart<scaled>{{}, chunk->test.norm}, {v->r, w, s, v->p, v->diagonal}, {m}, *steps->s, sum);
-    TCCGPipelinedRefresh<scaled>(*steps->s, chunk->records[it % PETSCTC_RECORDS], ended, chunk->test.norm, KSPTCTestAt(*chunk, it), it == 0, it == chunk->last, sum);
+    TCCGPipelinedRefresh<scaled>(*steps->s, chunk->records[it % PETSCTC_RECORDS], ended, chunk->test.norm, testAt(it), it == 0, it == chunk->last, sum);
   }
 
   PetscReal iterate(PetscInt it) const
@@ -94,7 +96,7 @@ struct Pipeline {
     KSPTCFormMult_Host(form, m, product);
     for (PetscInt k = 0; k < n; k++) z[k] = product[k] + steps->s->b * z[k];
     run(n, TCCGPipelinedUpdate<scaled>{{}, chunk->test.norm}, {v->x, v->r, v->p, s, w, z, v->diagonal}, {v->x, v->r, v->p, s, w, m}, *steps->s, sum);
-    const TCCGJudged judged = TCCGJudge(*steps->s, KSPTCTestAt(*chunk, it), TCCGPipelinedSquare<scaled>(sum));
+    const TCCGJudged judged = TCCGJudge(testAt(it), TCCGPipelinedSquare<scaled>(sum));
     TCCGBefore       before;
     const PetscReal  first = TCCGPipelinedAdvance(*steps->s, before, it == chunk->last, sum);
 
