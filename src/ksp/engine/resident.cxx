@@ -165,6 +165,27 @@ static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount str
   return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= (layout->params.gather > 0 ? beside_gathered : in_cache));
 }
 
+/* Beside a gathered layout, is a form likely of which so little is read in every product that 8 solves one by one are faster than a block of them? A block's ghosts are at most what the lists of its rows have besides those. Measured: docs/performance.md */
+PetscErrorCode KSPTCFormLikely(KSPTC tc, Mat A, const AIJTCLayout *layout, PetscBool *likely)
+{
+  constexpr PetscCount little = 24000000;
+  KSPTCResident       *state  = &tc->resident;
+  const KSPTCVectors   thin   = state->thin.rows ? state->thin : state->vectors;
+  KSPTCChip            chip;
+  Mat_AIJTC           *aijtc;
+
+  PetscFunctionBegin;
+  *likely = PETSC_FALSE;
+  PetscCall(MatAIJTCGetData(A, &aijtc));
+  if (!layout->params.gather || (tc->backend == KSPTC_CUDA && !aijtc->settings.keep_csr)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall((*state->kernel[tc->backend].chip)(&chip));
+  if (!chip.blocks || KSPTCLeastStreamed(layout->m, state->nnz, thin, PETSC_FALSE, &chip) > little) PetscFunctionReturn(PETSC_SUCCESS);
+  const PetscCount rows = layout->m / chip.blocks + 1, ghosts = PetscMax(layout->nlist / chip.blocks + 1 - rows, 0);
+
+  *likely = (PetscBool)(KSPTCBytesOfVectors(rows, ghosts, rows, thin) <= chip.shared);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* May blocks be thin? Where it is left open which recurrences there are, or they are classic */
 static PetscBool KSPTCMayThin(const KSPTCResident *state)
 {
