@@ -482,17 +482,14 @@ __device__ __forceinline__ void KSPTCMove(const TCBCGSScalars &from, TCBCGSScala
 template <class Scalars>
 struct KSPTCRecordLeft {
   alignas(16) Scalars scalars;
-  PetscInt it; /* its iteration, 0: there is none */
+  PetscInt it; /* its iteration */
 
-  /* By all threads, before the first barrier: what the kernel does not change is there from the beginning */
+  /* By all threads, before the first barrier: there is none yet, but what the kernel does not change is there */
   __device__ __forceinline__ void begin(const Scalars &s)
   {
-    if (threadIdx.x == 0) scalars = s;
-    clear();
-  }
-  __device__ __forceinline__ void clear()
-  {
-    if (threadIdx.x == 0) it = 0;
+    if (threadIdx.x) return;
+    scalars = s;
+    it      = -1;
   }
   /* By warp 0, or its first thread, before a barrier of the block .. */
   __device__ __forceinline__ void leave(PetscInt iteration, const Scalars &s)
@@ -501,25 +498,24 @@ struct KSPTCRecordLeft {
     KSPTCMove(s, scalars);
     it = iteration;
   }
-  /* .. and by all threads behind that, before the next one: the last warp, which has fewer rows than others, stores it; complete(record), by one thread, adds what has not been known */
+  /* .. and by all threads behind that, before the next one: if it is that of this iteration the last warp, which has fewer rows than others, stores it; complete(record), by one thread, adds what has not been known */
   template <class Problem, class Complete>
-  __device__ __forceinline__ void store(const Problem &P, Complete complete)
+  __device__ __forceinline__ void store(const Problem &P, PetscInt iteration, Complete complete)
   {
     constexpr int numbers = sizeof(Scalars) / sizeof(PetscReal);
     const int     lane    = threadIdx.x % KSPTC_LANES;
+    Scalars      *to      = P.records + iteration % PETSCTC_RECORDS;
 
     static_assert(numbers <= KSPTC_LANES, "a lane for each number");
-    if (blockIdx.x != 0 || threadIdx.x < KSPTC_THREADS - KSPTC_LANES || it == 0) return;
-    if (lane < numbers) reinterpret_cast<PetscReal *>(P.records + it % PETSCTC_RECORDS)[lane] = reinterpret_cast<const PetscReal *>(&scalars)[lane];
+    if (blockIdx.x != 0 || threadIdx.x < KSPTC_THREADS - KSPTC_LANES || it != iteration) return;
+    if (lane < numbers) reinterpret_cast<PetscReal *>(to)[lane] = reinterpret_cast<const PetscReal *>(&scalars)[lane];
     __syncwarp();
-    if (lane) return;
-    complete(P.records[it % PETSCTC_RECORDS]);
-    it = 0;
+    if (lane == 0) complete(*to);
   }
   template <class Problem>
-  __device__ __forceinline__ void store(const Problem &P)
+  __device__ __forceinline__ void store(const Problem &P, PetscInt iteration)
   {
-    store(P, [](Scalars &) {});
+    store(P, iteration, [](Scalars &) {});
   }
 };
 

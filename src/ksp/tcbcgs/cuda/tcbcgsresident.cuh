@@ -316,7 +316,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
       if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
       told.tell(s.stop, s.omegaold, s.beta);
     });
-    record.store(P);
+    record.store(P, it);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;
@@ -375,7 +375,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
       if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
     });
-    record.store(P);
+    record.store(P, it);
     if (!alive || told.stop != 0.0) break;
     const double alpha = told.one;
 
@@ -396,7 +396,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
       End<TCBCGSAdvance>(P, s, it, total + 1, asked, record);
       told.tell(s.stop, s.alpha);
     });
-    record.store(P);
+    record.store(P, it);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;

@@ -190,8 +190,7 @@ __device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGSca
   if (!alive) return false;
   const TCCGJudged judged = common.judged;
 
-  if (common.first() == TCCG_PIPELINED_VERIFY) common.record.clear();
-  else common.record.store(P, [&](TCCGScalars &record) { TCCGPipelinedSetSquare<scaled>(record, P.chunk.test.norm, judged.square); });
+  if (common.first() != TCCG_PIPELINED_VERIFY) common.record.store(P, it, [&](TCCGScalars &record) { TCCGPipelinedSetSquare<scaled>(record, P.chunk.test.norm, judged.square); });
   if (threadIdx.x >= KSPTC_LANES) return true;
   TCCGScalars record; /* has been left */
 
@@ -253,7 +252,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
       common.told.tell(s.stop, s.a, s.b);
       if (threadIdx.x == 0) common.judged.stop = 0.0;
     });
-    common.record.store(P);
+    if (again == TCCG_PIPELINED_VERIFY) common.record.store(P, it);
     while (alive && common.first() == 0.0 && it < P.chunk.last) {
       const double a = common.told.one, b = common.told.other;
       double       sum[SUMS] = {};

@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
       told.tell(s.stop, s.b, s.shift);
     });
-    record.store(P);
+    record.store(P, it);
   }
   if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
   if (!alive) return;

@@ -192,7 +192,7 @@ __device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, T
   if (!ends) return true;
   const TCCGJudged judged = common.judged;
 
-  common.record.store(P, [&](TCCGScalars &record) {
+  common.record.store(P, it, [&](TCCGScalars &record) {
     TCCGSetJudged(record, P.chunk.test.norm, judged.square);
     record.stop = judged.stop;
   });
@@ -219,7 +219,7 @@ __device__ __forceinline__ bool MeetPlain(const Problem &P, Barrier &barrier, TC
     common.told.tell(s.stop, s.a, s.b);
   });
 
-  common.record.store(P);
+  common.record.store(P, it);
   return alive;
 }
 
