@@ -298,6 +298,10 @@ inline long long __double_as_longlong(double x)
 {
   return emulation::valueOf<long long>(emulation::bitsOf(x));
 }
+inline int __double2hiint(double x)
+{
+  return (int)(__double_as_longlong(x) >> 32);
+}
 inline double __longlong_as_double(long long x)
 {
   return emulation::valueOf<double>(emulation::bitsOf(x));
