@@ -5,7 +5,7 @@
             slices of the matrix as fit. A product reads the other slices from device memory, which is L2 for the most part, the next slots while those before them are added: sums are the same wherever a slice is. To every row that may be a ghost belongs one number an iteration, or two, that its block publishes; the others fetch it while they
             wait for the sums of the next barrier (sum_barrier.cuh), and then do with the ghosts' vectors what the ghosts' block does with them, with the same bits.
             Warp 0 of every block derives the scalars from sums of the same bits, by the functions of the steps, and has them in its registers; where these are few, its first thread alone, and has them in shared memory. What the other
-            threads need of them is in KSPTCTold. All blocks leave the loop together.
+            threads need of them is in KSPTCTold. All wait for that, so block 0 only leaves an iteration's record in shared memory, and another warp stores it (KSPTCRecordLeft). All blocks leave the loop together.
             Parts of a row are slices of other warps; when the block has added all slices, a thread adds the row's.
    Layout   shared memory of a block: values, or their numbers in a dictionary, columns, vectors of the rows and of the ghosts, zeros, of a vector that need not be there as a whole what has room, dictionary, sums of parts, starts and cuts of slices, shown rows, ghosts; ksptcform.h. Where there is room for the vectors alone, ghosts are read from device memory, too. A vector's element is that of the row, or ghost, by its number within the
             block. A vector that is to be multiplied by has those of rows, of ghosts, and the zero. published: PetscTCTagged [m] each, by rows of the form
