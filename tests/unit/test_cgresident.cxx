@@ -627,6 +627,17 @@ CG_TEST(StopsWithin)
   }
 }
 
+/* Neither breakdown nor end is possible with such numbers. The GPU looks at the upper word alone */
+TEST(Passing, PlainNumbers)
+{
+  using Limits = std::numeric_limits<PetscReal>;
+
+  for (PetscReal x : {Limits::min(), (PetscReal)1.0, Limits::max()}) EXPECT_TRUE(PetscTCIsPlain(x)) << x;
+  for (PetscReal x : {(PetscReal)0.0, (PetscReal)-0.0, Limits::denorm_min(), -Limits::denorm_min(), std::nextafter(Limits::min(), (PetscReal)0.0), (PetscReal)-1.0, -Limits::min(), -Limits::max(), Limits::infinity(), -Limits::infinity(),
+                      Limits::quiet_NaN(), -Limits::quiet_NaN()})
+    EXPECT_FALSE(PetscTCIsPlain(x)) << x;
+}
+
 /* Squares that pass a test before they are there: the test itself says nothing to any of them, and there are few to which it says nothing that do not pass */
 TEST(Passing, SaysWhatTheTestSays)
 {

@@ -119,7 +119,7 @@ PETSCTC_HOST_DEVICE void PetscTCSetBounds(Scalars &s, PetscReal square, const Pe
 PETSCTC_HOST_DEVICE bool PetscTCIsPlain(PetscReal x)
 {
 #if defined(__CUDA_ARCH__)
-  return (unsigned)(__double2hiint(x) - 0x00100000) < 0x7fe00000u;
+  return (unsigned)__double2hiint(x) - 0x00100000u < 0x7fe00000u;
 #else
   return x >= std::numeric_limits<PetscReal>::min() && x <= std::numeric_limits<PetscReal>::max();
 #endif

@@ -291,7 +291,7 @@ PETSC_INTERN void           KSPTCScaleTest(KSP, KSPTC, PetscTCTest *);
 
 /* resident.cxx */
 PETSC_INTERN PetscErrorCode KSPTCMayBeginEarly(KSP, KSPTC, PetscBool *);
-PETSC_INTERN PetscErrorCode KSPTCFormLikely(KSPTC, Mat, const AIJTCLayout *, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCFormLikely(KSP, KSPTC, Mat, const AIJTCLayout *, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], PetscBool, Vec, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCResidentRefused(KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCResidentRelease(KSPTC);

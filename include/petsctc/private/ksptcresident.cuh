@@ -466,6 +466,7 @@ __device__ __forceinline__ void KSPTCMove(const TCCGScalars &from, TCCGScalars &
   to.shift   = from.shift;
   to.zs      = from.zs;
   to.stop    = from.stop;
+  static_assert(sizeof(TCCGScalars) == 19 * sizeof(PetscReal), "late, past, above and below stay: is another one of those that change?");
 }
 
 /* and all but the bounds */
@@ -478,7 +479,7 @@ __device__ __forceinline__ void KSPTCMove(const TCBCGSScalars &from, TCBCGSScala
   to.below = below;
 }
 
-/* The same in two parts. In shared memory, a record on its way to device memory: warp 0, for which all wait, only leaves it. Block 0 has it */
+/* The record of an iteration in two parts. In shared memory, on its way to device memory: warp 0, for which all wait, only leaves it. Block 0 has it */
 template <class Scalars>
 struct KSPTCRecordLeft {
   alignas(16) Scalars scalars;

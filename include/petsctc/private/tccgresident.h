@@ -69,9 +69,8 @@ typedef struct {
 /* test: its bounds are not given */
 PETSCTC_HOST_DEVICE TCCGJudged TCCGJudge(const PetscTCTest &test, PetscScalar square)
 {
-  TCCGScalars s, left; /* nobody's */
+  TCCGScalars s = {}, left; /* nobody's */
 
-  s.stop = 0.0;
   PetscTCEndIteration(s, square, test, &left);
   return {square, s.stop};
 }

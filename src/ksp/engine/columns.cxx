@@ -200,7 +200,7 @@ static const char *KSPTCColumnsMore(KSP ksp, const KSPTC tc)
 /*
    Where the choice is left open. A block moves 80 n bytes a column and iteration of CG besides the product (96 n with a diagonal), in 4 launches, of BiCGSTAB 144 n (176 n), in 7; resident solves move less. With the matrix on the chip
    8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/performance.md); beside gathered layouts with forms of which up to 20 MB are read in
-   every product 0.98 to 1.4, of more 0.7 to 1.15. Without preconditioner the steps of BiCGSTAB move 32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
+   every product 0.97 to 1.45, of more 0.7 to 1.16. Without preconditioner the steps of BiCGSTAB move 32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
 */
 static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns, const char **why)
 {
@@ -218,7 +218,7 @@ static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns
   PetscCall(MatAIJTCGetLayout(A, &layout));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
-  if (form && (none || jacobi)) PetscCall(KSPTCFormLikely(tc, A, layout, &likely));
+  if (form && (none || jacobi)) PetscCall(KSPTCFormLikely(ksp, tc, A, layout, &likely));
   if (likely) *why = "most of the matrix may be on the chip";
   else if (none && (PetscReal)(layout->npattern + layout->nvalue) < tc->columns.least * (PetscReal)layout->m) *why = "products read too little for blocks to be faster";
   if (*why || choice == KSPTC_RESIDENT_FALSE || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);

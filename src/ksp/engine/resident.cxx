@@ -165,12 +165,13 @@ static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount str
   return (PetscBool)(state->choice == KSPTC_RESIDENT_TRUE || streamed <= (layout->params.gather > 0 ? beside_gathered : in_cache));
 }
 
-/* Beside a gathered layout, is a form likely of which so little is read in every product that 8 solves one by one are faster than a block of them? A block's ghosts are at most what the lists of its rows have besides those. Measured: docs/performance.md */
-PetscErrorCode KSPTCFormLikely(KSPTC tc, Mat A, const AIJTCLayout *layout, PetscBool *likely)
+/* Beside a gathered layout, is a form likely of which so little is read in every product that 8 solves one by one are faster than a block of them? A block's ghosts are estimated by what the lists of as many rows have
+   besides those: all rows of such a layout are short, and lists have all their columns. Measured: docs/performance.md */
+PetscErrorCode KSPTCFormLikely(KSP ksp, KSPTC tc, Mat A, const AIJTCLayout *layout, PetscBool *likely)
 {
   constexpr PetscCount little = 24000000;
   KSPTCResident       *state  = &tc->resident;
-  const KSPTCVectors   thin   = state->thin.rows ? state->thin : state->vectors;
+  const KSPTCVectors   thin   = state->thin.rows && ksp->pc_side == PC_LEFT ? state->thin : state->vectors;
   KSPTCChip            chip;
   Mat_AIJTC           *aijtc;
 
