@@ -603,4 +603,67 @@ TEST_P(SweptColumns, HaveTheBitsOfAProduct)
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, SweptColumns, ::testing::Values(false, true), [](const auto &info) { return info.param ? "CUDA" : "Host"; });
+
+/* Every 3000th row with an entry somewhere else, too: of slices that are not swept */
+Csr WithFarEntries(const Csr &A)
+{
+  Csr B;
+
+  B.m = A.m;
+  B.n = A.n;
+  for (PetscInt r = 0; r < A.m; r++) {
+    B.j.insert(B.j.end(), A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1]);
+    if (r % 3000 == 7) B.j.push_back((PetscInt)((int64_t)r * 7919 % A.n));
+    std::sort(B.j.begin() + B.i[r], B.j.end());
+    B.j.erase(std::unique(B.j.begin() + B.i[r], B.j.end()), B.j.end());
+    B.i.push_back((PetscInt)B.j.size());
+  }
+  SetValues(B, ValueKind::Random);
+  return B;
+}
+
+/* Grids whose windows of 8 columns a block has in shared memory (spmm_sweep.cu), whatever the values are: the bits of products with single columns, from columns that bulk copies can take and others */
+TEST(SweptWindows, HaveTheBitsOfAProductCUDA)
+{
+  constexpr bool     cuda    = true;
+  constexpr PetscInt columns = 8, k = 64;
+  struct Grid {
+    const char *name;
+    Csr         A;
+    PetscInt    bs, stride;
+  };
+
+  if (!HasDevice()) GTEST_SKIP() << "no GPU";
+  const Grid grids[] = {
+    {"7 points",                     SevenPoint(k), 1,     k * k                     },
+    {                                            "7 points and others", WithFarEntries(SevenPoint(k)),             1, k * k                          },
+    {                                  "27 points",                             TwentySevenPoint(k),                             1,      k * k + k + 1               },
+    { "long lines",                          SweptPlanes(500009,                                      500009,                                      128),                           1, 20040},
+    {                      "columns do not ascend",                        Banded(300001,    300001,     {0, k * k, -1, -k * k, 1, k, -k}),                      1, k * k},
+    {                                            "3 unknowns",   Blocks(TwentySevenPoint(40),            3),     3, 3 * (40 * 40 + 40 + 1) + 2}
+  };
+  for (const Grid &grid : grids) {
+    for (PetscInt groups : {1, 2, 4}) {
+      for (ValueKind kind : {ValueKind::Random, groups == 1 ? ValueKind::Few : groups == 2 ? ValueKind::Floats : ValueKind::AlmostByOffset, ValueKind::ByOffset}) {
+        Csr A = grid.A;
+
+        SetValues(A, kind);
+        OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1024, 128, 8192, groups, 1, grid.bs, AIJTC_COMPRESS_BOTH, 4096, 0});
+
+        SCOPED_TRACE(std::string(grid.name) + ", " + Describe(kind) + ", " + std::to_string(groups) + " groups");
+        owned.layout.common = PETSC_TRUE;
+        ASSERT_EQ(owned.layout.stride, grid.stride);
+        for (PetscCount xstride : {A.n + A.n % 2, A.n + 1 - A.n % 2}) {
+          const PetscCount   zstride = A.m + 2;
+          const Values       x       = WithGaps(A.n, xstride, columns, 53);
+          Array<PetscScalar> X(cuda, x), Z(cuda, Values(zstride * columns, GUARD)), one(cuda, Values(zstride * columns, GUARD));
+
+          for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * xstride, nullptr, one + c * zstride, nullptr);
+          LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, xstride, Z, zstride, nullptr);
+          ASSERT_TRUE(Z.Values() == one.Values()) << "stride " << xstride;
+        }
+      }
+    }
+  }
+}
 } // namespace

@@ -462,7 +462,7 @@ PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, const Span &span, const 
   unsigned            blocks;
 
   PetscFunctionBegin;
-  PetscCall(PlanStage(layout, span, pattern ? sizeof(PetscInt) : 0, values ? sizeof(PetscScalar) : 0, values ? RunBytes(1, sizeof(DictTable)) : 0, WARPS, &plan));
+  PetscCall(PlanStage(layout, span, pattern ? sizeof(PetscInt) : 0, values ? sizeof(PetscScalar) : 0, values ? RunBytes(1, sizeof(DictTable)) : 0, WARPS, 1, &plan));
   PetscCall(AllowShared(AnalyzeKernel<R>, plan.shared));
   blocks = PetscMin(BlocksFor(span.count, plan.warps), (unsigned)(plan.processors * plan.blocks));
   AnalyzeKernel<R><<<blocks, AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, OriginOf(layout, span.kind, group), A, layout->rid, compress, begin, begin + span.count, layout->slice + kind_begin, plan.stage, found);

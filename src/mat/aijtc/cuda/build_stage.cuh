@@ -124,12 +124,12 @@ static inline size_t RunBytes(PetscCount entries, size_t element)
 }
 
 /* Room for the largest slice of consecutive rows, unless it is far above the mean; blocks of up to most_warps warps, as many as a processor holds the most warps with, but small ones rather than large
-   ones. column, value: bytes of an element that is copied, 0 if none is. block: bytes that the block needs. */
-static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, const Span &span, size_t column, size_t value, size_t block, int most_warps, StagePlan *plan)
+   ones. column, value: bytes of an element that is copied, 0 if none is. block: bytes that the block needs. warps_of_slice: more than one share it by row groups, of which few are larger by an eighth than their part of the largest. */
+static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, const Span &span, size_t column, size_t value, size_t block, int most_warps, int warps_of_slice, StagePlan *plan)
 {
   constexpr int    warps_by_registers = 32, blocks_of_processor = 32;
   const PetscCount mean    = layout->nnz * AIJTC_LANES * layout->params.rrows / layout->m;
-  const PetscCount entries = PetscMin((PetscCount)layout->largest, 2 * mean + AIJTC_LANES);
+  const PetscCount largest = PetscMin((PetscCount)layout->largest, 2 * mean + AIJTC_LANES), entries = warps_of_slice > 1 ? largest / warps_of_slice * 9 / 8 + AIJTC_LANES : largest;
   const size_t     room    = RunBytes(entries, column) + RunBytes(entries, value);
   int              device, processor_bytes, block_bytes, reserved, most = 0;
 

@@ -202,7 +202,7 @@ PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Cs
   StagePlan        plan;
 
   PetscFunctionBegin;
-  PetscCall(PlanStage(layout, span, sizeof(PetscInt), values ? sizeof(PetscScalar) : 0, 0, most_warps, &plan));
+  PetscCall(PlanStage(layout, span, sizeof(PetscInt), values ? sizeof(PetscScalar) : 0, 0, most_warps, 1, &plan));
   PetscCall(AllowShared(WriteKernel<R>, plan.shared));
   WriteKernel<R><<<BlocksFor(span.count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, to, unit, plan.stage, span.begin, span.begin + span.count);
   PetscCallCUDA(cudaGetLastError());

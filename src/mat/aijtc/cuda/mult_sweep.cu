@@ -27,66 +27,25 @@
 namespace
 {
 template <int HALO>
-class SweepWindows : public WindowPlaces<HALO> {
+class SweepWindows : public WindowRing<HALO> {
 public:
   typedef const PetscScalar *Source;
 
-  struct State {
-    uint64_t arrived[WINDOWS];  /* mbarriers: a phase for each window that comes to this place */
-    int      released[WINDOWS]; /* warps that are done with a window of this place, all windows together */
-  };
   static constexpr int  memory = 0, slots = 27;
   static constexpr bool adds = true;
 
-  __device__ __forceinline__ SweepWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, State *state, Source x) : WindowPlaces<HALO>(order, first), ring_(ring), state_(state), x_(x) { }
-
-  __device__ __forceinline__ void initialize() const
-  {
-    for (int place = 0; place < WINDOWS; place++) {
-      InitializeBarrier(state_->arrived + place);
-      state_->released[place] = 0;
-    }
-  }
+  __device__ __forceinline__ SweepWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, typename WindowRing<HALO>::State *state, Source x) : WindowRing<HALO>(order, first, ring, state, x) { }
 
   __device__ __forceinline__ bool begin() const
   {
-#pragma unroll 1
-    for (int j = -1; j < WINDOWS - 1 && threadIdx.x < AIJTC_LANES; j++) request(j);
+    this->requestFirst();
     return true;
   }
 
   __device__ __forceinline__ void prepare(int) const { }
 
-  __device__ __forceinline__ void await(int j) const
-  {
-    AwaitPhase(state_->arrived + (j + 1) % WINDOWS, (unsigned)(j + 1) / WINDOWS & 1);
-  }
-
-  __device__ __forceinline__ void release(int j) const
-  {
-    if (this->lastOfWarps(state_->released + (j + 1) % WINDOWS)) request(j + WINDOWS);
-  }
-
-  __device__ __forceinline__ bool is(const PetscScalar *w) const
-  {
-    return w == x_;
-  }
-  __device__ __forceinline__ Source elsewhere() const
-  {
-    return x_;
-  }
-
-private:
-  __device__ __forceinline__ void request(int j) const
-  {
-    const int place = (j + 1) % WINDOWS;
-
-    this->copy(j, x_, ring_ + this->window * place, state_->arrived + place);
-  }
-
-  PetscScalar *ring_;
-  State       *state_;
-  Source       x_;
+  __device__ __forceinline__ bool   is(const PetscScalar *w) const { return w == this->x_; }
+  __device__ __forceinline__ Source elsewhere() const { return this->x_; }
 };
 
 /* The kernels for one halo */

@@ -1,5 +1,5 @@
 /*
-   What the products that sweep planes share (mult_sweep.cu, mult_waxpy.cu): which slices a block takes, how windows of a vector come to shared memory, and how a warp adds up a slice from them.
+   What the products that sweep planes share (mult_sweep.cu, mult_waxpy.cu, spmm_sweep.cu): which slices a block takes, how windows of a vector come to shared memory, and how a warp adds up a slice from them.
 
    Method
      A block has the same SWEEP_ROWS rows of many planes, one after the other. The window of a plane are the columns of these rows and HALO more on either side; WINDOWS of them are in shared memory at a time, in a
@@ -37,9 +37,6 @@ constexpr int SWEEP_UNROLL = 4; /* slots under way */
 /* Numbers on either side of a block's rows in a window: not shorter than a line of the grid. Known to the compiler: as an argument of the kernel it cost 5 to 10 % */
 constexpr int NARROW_HALO = 128, MIDDLE_HALO = 288, WIDE_HALO = 640;
 
-template <int HALO>
-constexpr int WINDOW = SWEEP_ROWS + 2 * HALO;
-
 constexpr PetscCount SWEEP_PATTERN = 256; /* bytes of a slice in the mean: 10 slots with masks */
 constexpr PetscInt   FEWEST_PLANES = 4;   /* with fewer of them little of x is in the window before */
 
@@ -59,27 +56,29 @@ struct SweepOrder {
   PetscInt n;          /* columns */
 };
 
-/* Where the windows of a block are. HALO: numbers on either side of its rows */
-template <int HALO>
+/* Where the windows of a block are. HALO: numbers on either side of its rows. ROWS, of which a warp has WARP_ROWS: those rows; what the order and `first` count are so many rows, too. MORE: numbers behind, an even number */
+template <int HALO, int ROWS = SWEEP_ROWS, int WARP_ROWS = SLICE_ROWS, int MORE = 0>
 class WindowPlaces {
 public:
-  static constexpr int window = WINDOW<HALO>;
+  static constexpr int window = ROWS + 2 * HALO + MORE;
 
-  __device__ __forceinline__ WindowPlaces(const SweepOrder &order, PetscInt first) : n_(order.n), zero_(SLICE_ROWS * first - HALO), apart_(SLICE_ROWS * order.plane), deep_((int)order.deep) { }
+  __device__ __forceinline__ WindowPlaces(const SweepOrder &order, PetscInt first) : n_(order.n), zero_(WARP_ROWS * first - HALO), apart_(WARP_ROWS * order.plane), deep_((int)order.deep) { }
 
   /* Which plane are columns `base` from those of their rows in: -1 before, 0, 1 behind */
   __device__ __forceinline__ int side(int base) const { return base > apart_ / 2 ? 1 : (base < -(apart_ / 2) ? -1 : 0); }
 
-  /* Where in the ring is column `base` of those of this warp in plane k, which follow each other for SLICE_ROWS? -1: nowhere */
+  /* Where in the ring is column `base` of those of this warp in plane k, which follow each other for WARP_ROWS? -1: nowhere */
   __device__ __forceinline__ int find(int k, int base) const
   {
     const int d  = side(base);
-    const int at = SLICE_ROWS * (int)(threadIdx.x / AIJTC_LANES) + HALO + base - d * apart_;
+    const int at = WARP_ROWS * (int)(threadIdx.x / AIJTC_LANES) + HALO + base - d * apart_;
 
-    return at >= 0 && at <= WINDOW<HALO> - SLICE_ROWS ? WINDOW<HALO> * ((k + d + 1) % WINDOWS) + at : -1;
+    return at >= 0 && at <= window - MORE - WARP_ROWS ? window * ((k + d + 1) % WINDOWS) + at : -1;
   }
 
 protected:
+  static constexpr int warps = ROWS / WARP_ROWS; /* of a block */
+
   /* By a warp: is it the last of the block to count? What the others did before is done */
   __device__ __forceinline__ static bool lastOfWarps(int *counter)
   {
@@ -87,16 +86,16 @@ protected:
 
     __syncwarp();
     if (threadIdx.x % AIJTC_LANES == 0) count = CountOne(counter);
-    return __shfl_sync(AIJTC_ALL_LANES, count, 0) % SWEEP_WARPS == SWEEP_WARPS - 1;
+    return __shfl_sync(AIJTC_ALL_LANES, count, 0) % warps == warps - 1;
   }
 
   __device__ __forceinline__ PetscCount column(int j) const { return (PetscCount)zero_ + (PetscCount)j * apart_; }
 
-  /* By a warp: window j of x comes to `to`, if there is one. All windows but those at either end of x are whole; columns are even, so that only the last of x may be without the other of its pair */
-  __device__ __forceinline__ void copy(int j, const PetscScalar *x, PetscScalar *to, uint64_t *barrier) const
+  /* By a warp: window j of x, which has n numbers, comes to `to`, if there is one. All windows but those at either end of x are whole; columns are even, so that only the last of x may be without the other of its pair */
+  __device__ __forceinline__ void copy(int j, const PetscScalar *x, PetscCount n, PetscScalar *to, uint64_t *barrier) const
   {
-    const PetscCount first = column(j), left = n_ - first;
-    const int        begin = first < 0 ? (int)min(-first, (PetscCount)WINDOW<HALO>) : 0, end = left < WINDOW<HALO> ? (int)max(left, (PetscCount)begin) : WINDOW<HALO>;
+    const PetscCount first = column(j), left = n - first;
+    const int        begin = first < 0 ? (int)min(-first, (PetscCount)window) : 0, end = left < window ? (int)max(left, (PetscCount)begin) : window;
     const bool       bulk = ((size_t)x & 15) == 0;
     const int        odd = bulk ? end & 1 : end - begin, lane = (int)threadIdx.x % AIJTC_LANES; /* what no bulk copy takes */
 
@@ -109,6 +108,68 @@ protected:
 
   PetscInt n_, zero_, apart_; /* zero_: first column of window 0 */
   int      deep_;
+};
+
+/*
+   The windows of a vector, or of COLUMNS of them that are xstride numbers apart, in a ring of WINDOWS places: a window comes as bulk copies, whose end an mbarrier tells, and the warp that is the last
+   to be done with it sends for the one that takes its place. Of columns, the first is at a multiple of 16 bytes. Where another is not, it has a skew of 1: its windows begin with the number before.
+*/
+template <int HALO, int COLUMNS = 1, int ROWS = SWEEP_ROWS, int WARP_ROWS = SLICE_ROWS>
+class WindowRing : public WindowPlaces<HALO, ROWS, WARP_ROWS, COLUMNS == 1 ? 0 : 2> {
+  typedef WindowPlaces<HALO, ROWS, WARP_ROWS, COLUMNS == 1 ? 0 : 2> Places;
+
+public:
+  struct State {
+    uint64_t arrived[WINDOWS];  /* mbarriers: a phase for each window that comes to this place */
+    int      released[WINDOWS]; /* warps that are done with a window of this place, all windows together */
+  };
+
+  /* ring[COLUMNS][WINDOWS][window] */
+  __device__ __forceinline__ WindowRing(const SweepOrder &order, PetscInt first, PetscScalar *ring, State *state, const PetscScalar *x, PetscCount xstride = 0) : Places(order, first), ring_(ring), state_(state), x_(x), xstride_(xstride) { }
+
+  __device__ __forceinline__ void initialize() const
+  {
+    for (int place = 0; place < WINDOWS; place++) {
+      InitializeBarrier(state_->arrived + place, COLUMNS);
+      state_->released[place] = 0;
+    }
+  }
+
+  /* By all threads */
+  __device__ __forceinline__ void requestFirst() const
+  {
+#pragma unroll 1
+    for (int j = -1; j < WINDOWS - 1 && threadIdx.x < AIJTC_LANES; j++) request(j);
+  }
+
+  __device__ __forceinline__ void await(int j) const
+  {
+    AwaitPhase(state_->arrived + (j + 1) % WINDOWS, (unsigned)(j + 1) / WINDOWS & 1);
+  }
+
+  __device__ __forceinline__ void release(int j) const
+  {
+    if (this->lastOfWarps(state_->released + (j + 1) % WINDOWS)) request(j + WINDOWS);
+  }
+
+  __device__ __forceinline__ int skew(int c) const
+  {
+    return COLUMNS > 1 ? (int)(c & xstride_ & 1) : 0;
+  }
+
+protected:
+  __device__ __forceinline__ void request(int j) const
+  {
+    const int place = (j + 1) % WINDOWS;
+
+#pragma unroll 1
+    for (int c = 0; c < COLUMNS; c++) this->copy(j, x_ + (c * xstride_ - skew(c)), (PetscCount)this->n_ + skew(c), ring_ + this->window * (WINDOWS * c + place), state_->arrived + place);
+  }
+
+  PetscScalar       *ring_;
+  State             *state_;
+  const PetscScalar *x_;
+  PetscCount         xstride_;
 };
 
 /* What must be known of a slice before its slots come. Its rows are those from SLICE_ROWS times its number on */

@@ -59,7 +59,7 @@ public:
     int         shares; /* warps that have had theirs of a window, all windows together */
   };
   static constexpr bool adds   = false;
-  static constexpr int  memory = WINDOW<HALO>, slots = 12; /* memory: of `base` */
+  static constexpr int  memory = WindowPlaces<HALO>::window, slots = 12; /* memory: of `base` */
 
   __device__ __forceinline__ SumWindows(const SweepOrder &order, PetscInt first, PetscScalar *ring, State *state, const VectorSum &sum) :
     WindowPlaces<HALO>(order, first), ring_(ring), state_(state), sum_(sum), rows_(SLICE_ROWS * (int)min((unsigned)SWEEP_WARPS, (unsigned)order.plane - SWEEP_WARPS * (blockIdx.x % order.groups)))
@@ -137,11 +137,11 @@ private:
   {
     const int place = (j + 1) % WINDOWS;
 
-    this->copy(j, sum_.of.along, ring_ + this->window * place, state_->arrived + place);
+    this->copy(j, sum_.of.along, this->n_, ring_ + this->window * place, state_->arrived + place);
   }
   __device__ __forceinline__ void requestBase(int j) const
   {
-    this->copy(j, sum_.of.base, base(), &state_->staged);
+    this->copy(j, sum_.of.base, this->n_, base(), &state_->staged);
   }
 
   /* This thread's share of window j, two numbers at a time; what is beyond the ends of x nobody reads */

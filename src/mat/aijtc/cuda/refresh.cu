@@ -5,6 +5,9 @@
      the values of a slice of consecutive rows are on the way to shared memory (build_stage.cuh). A value that its form does not hold sets a flag; the host reads it, and so waits, only if some form can
      fail.
 
+     Where every place stores 8 bytes, which no value can fail to fit, a warp takes one row group of a slice, in a kernel that has nothing to tell forms apart: a group needs less room in shared memory, so that more warps
+     are under way, and fewer instructions.
+
    Layout
      include/petsctc/private/aijtclayout.h
 
@@ -18,7 +21,7 @@ namespace aijtcbuild
 {
 namespace
 {
-/* What the kernel needs of the layout, and the values */
+/* What the kernels need of the layout, and the values */
 struct ValuesView {
   const AIJTCSlice  *slice;
   const uint8_t     *pattern;
@@ -29,7 +32,7 @@ struct ValuesView {
   int               *misfit;
 };
 
-/* Slots from a multiple of AIJTC_LANES on, one a lane */
+/* Slots from a multiple of AIJTC_LANES on, one a lane; behind the last without entries */
 template <int R>
 struct SlotHeads {
   uint32_t where, mask[R];
@@ -41,7 +44,7 @@ struct SlotHeads {
 
     where = 0;
 #pragma unroll
-    for (int r = 0; r < R; r++) mask[r] = ALL_LANES;
+    for (int r = 0; r < R; r++) mask[r] = t < slice.slots ? ALL_LANES : 0;
     if (t >= slice.slots) return;
     where = __ldg(&slot[t].where);
     if (slice.form & AIJTC_FORM_FULL) return;
@@ -140,18 +143,96 @@ __global__ void __launch_bounds__(THREADS) ValuesKernel(SliceShape shape, Values
   if (!values.fits) *A.misfit = 1;
 }
 
+/* Where one row group of a slice has its places: of AIJTC_LANES slots one a lane */
+template <int R>
+struct GroupHeads {
+  int32_t  place; /* before those of the group */
+  uint32_t mask;
+
+  __device__ __forceinline__ void Load(const AIJTCSlice &slice, const uint8_t *pattern, int32_t t, int group)
+  {
+    SlotHeads<R> heads;
+
+    heads.Load(slice, pattern, t);
+    place = (int32_t)heads.where;
+    mask  = heads.mask[0];
+#pragma unroll
+    for (int r = 1; r < R; r++) {
+      if (r <= group) place += __popc(PlacedLanes(slice, heads.mask[r - 1]));
+      if (r == group) mask = heads.mask[r];
+    }
+  }
+};
+
+/* The values of several slots are requested before the first is stored. rows: of the group */
+template <int R>
+__device__ __forceinline__ void StoreDoubles(const AIJTCSlice &slice, const SliceRows<1> &rows, bool merged, const PetscScalar *a, const uint8_t *pattern, GroupHeads<R> heads, int group, PetscScalar *value, int lane)
+{
+  constexpr int  at_once = 4;
+  const unsigned below   = (1u << lane) - 1;
+  PetscInt       next    = rows.Place(0, 0);
+
+  for (int32_t first = 0; first < slice.slots; first += AIJTC_LANES) {
+    if (first) heads.Load(slice, pattern, first + lane, group);
+    for (int32_t k = 0; k < min(slice.slots - first, (int32_t)AIJTC_LANES); k += at_once) {
+      PetscScalar bits[at_once];
+      int32_t     at[at_once];
+      unsigned    placed = 0;
+
+#pragma unroll
+      for (int u = 0; u < at_once; u++) {
+        const unsigned mask = __shfl_sync(ALL_LANES, heads.mask, k + u), places = PlacedLanes(slice, mask);
+
+        at[u]   = __shfl_sync(ALL_LANES, heads.place, k + u) + __popc(places & below);
+        bits[u] = 0.0;
+        if (mask >> lane & 1) bits[u] = a[next];
+        if (merged) next += (PetscInt)(mask >> lane & 1);
+        else next += rows.step;
+        placed |= (first + k + u < slice.slots ? places >> lane & 1 : 0) << u;
+      }
+#pragma unroll
+      for (int u = 0; u < at_once; u++) {
+        if (placed >> u & 1) value[at[u]] = bits[u]; /* 0 in a hole */
+      }
+    }
+  }
+}
+
+template <int R>
+__global__ void __launch_bounds__(THREADS) DoublesKernel(SliceShape shape, ValuesView A, Stage stage, PetscInt begin, PetscInt end)
+{
+  const int      lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
+  const PetscInt warp = (PetscInt)blockIdx.x * warps + (PetscInt)threadIdx.x / AIJTC_LANES, s = begin + warp / R;
+  const int      group = (int)(warp % R);
+  AIJTCSlice     slice = s < end ? A.slice[s] : AIJTCSlice{}; /* one without slots */
+  SliceRows<1>   rows;
+  GroupHeads<R>  heads;
+
+  slice.row += (int32_t)(shape.kind == AIJTC_TILE ? AIJTC_TILE_ROWS : AIJTC_LANES) * group;
+  rows.Load(shape, slice, A.rid, A.start, lane);
+  slice.entries = rows.Entries();
+
+  const Csr near = StageSlice(stage, slice, true, rows, {nullptr, nullptr, A.a}, lane);
+
+  heads.Load(slice, A.pattern, lane, group);
+  WaitForStage();
+  StoreDoubles<R>(slice, rows, IsMerged(shape, slice), near.a, A.pattern, heads, group, reinterpret_cast<PetscScalar *>(A.value + (size_t)AIJTC_UNIT * slice.value), lane);
+}
+
 template <int R>
 PetscErrorCode LaunchValues(const AIJTCLayout *layout, const Span &span, const ValuesView &A, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
   const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
+  const int        groups     = layout->exact_always ? R : 1; /* a warp for each */
+  const auto       kernel     = layout->exact_always ? DoublesKernel<R> : ValuesKernel<R>;
   const size_t     dict       = layout->ndict ? (sizeof(DictCopy) + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN : 0;
   StagePlan        plan;
 
   PetscFunctionBegin;
-  PetscCall(PlanStage(layout, span, 0, sizeof(PetscScalar), dict, most_warps, &plan));
-  PetscCall(AllowShared(ValuesKernel<R>, plan.shared));
-  ValuesKernel<R><<<BlocksFor(span.count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, plan.stage, span.begin, span.begin + span.count);
+  PetscCall(PlanStage(layout, span, 0, sizeof(PetscScalar), dict, most_warps, groups, &plan));
+  PetscCall(AllowShared(kernel, plan.shared));
+  kernel<<<BlocksFor((PetscCount)groups * span.count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, plan.stage, span.begin, span.begin + span.count);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

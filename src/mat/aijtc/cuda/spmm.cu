@@ -42,16 +42,7 @@ struct Groups {
 template <int R, int K>
 __global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) ColumnsKernel(const __grid_constant__ LayoutView A, const __grid_constant__ Groups<R> groups, int m, const __grid_constant__ ColumnsView<K> X)
 {
-  const int lane = threadIdx.x % AIJTC_LANES;
-
-  if (!groups.exists()) return;
-  const SliceView s    = LoadSlice<R>(A, groups.slice(), A.bs);
-  const int       row  = SliceRow(A, s, AIJTC_LANES * groups.group() + lane, m);
-  const int       rest = row < 0 ? 0 : (int)(row % A.bs);
-  ColumnSums<K>   sums(X);
-
-  ForGroup<R>(s, ListOf(A, groups.slice()), groups.group(), lane, row - rest, rest, sums);
-  sums.store(row);
+  if (groups.exists()) ColumnsOfGroup<R>(A, groups.slice(), groups.group(), m, X);
 }
 
 /* x: X by rows */
@@ -217,8 +208,11 @@ template <int K>
 PetscErrorCode Product(const AIJTCLayout &A, const ColumnsView<K> &X, cudaStream_t stream)
 {
   const LayoutView view = AIJTCLayoutView(A);
+  PetscBool        done = PETSC_FALSE;
 
   PetscFunctionBegin;
+  if constexpr (K == COLUMNS) PetscCall(AIJTCMultColumnsSwept(A, view, X, &done, stream));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (!A.common || A.nslices[AIJTC_ROWS] != AIJTCSlicesTotal(&A)) PetscCall(ByRows<K>(A, view, X, stream));
   else if (A.params.rrows == 1) PetscCall((ByColumns<1, K>(A, view, X, stream)));
   else if (A.params.rrows == 2) PetscCall((ByColumns<2, K>(A, view, X, stream)));
@@ -257,7 +251,7 @@ PetscErrorCode AIJTCLayoutMatMult_CUDA(const AIJTCLayout *layout, PetscInt colum
     for (PetscInt c = 0; c < columns; c++) PetscCall(AIJTCLayoutMult_CUDA(layout, PETSC_FALSE, x + c * xstride, NULL, z + c * zstride, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(Products<8>(*layout, &columns, &x, xstride, &z, zstride, stream));
+  PetscCall(Products<COLUMNS>(*layout, &columns, &x, xstride, &z, zstride, stream));
   PetscCall(Products<4>(*layout, &columns, &x, xstride, &z, zstride, stream));
   PetscCall(Products<2>(*layout, &columns, &x, xstride, &z, zstride, stream));
   if (columns) PetscCall(AIJTCLayoutMult_CUDA(layout, PETSC_FALSE, x, NULL, z, stream));

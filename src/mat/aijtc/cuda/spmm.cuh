@@ -6,7 +6,7 @@
      rest is many warps: more slots at once mean more registers and were slower by a third.
 
      How X is gathered:
-       By columns (ColumnSums), where rows share their offsets: a lane has a row, and the lanes of a warp read K runs of neighbouring numbers from X as it is.
+       By columns (ColumnSums), where rows share their offsets: a lane has a row, and the lanes of a warp read K runs of neighbouring numbers from X as it is. On grids of planes these are in shared memory (spmm_sweep.cu).
        By rows (PairSums), elsewhere: the columns of neighbouring rows lie anywhere, and every number gathered from column-major X would cost a sector of 32 bytes, 32 K bytes an entry from L2. So X is copied
        row by row first: an entry's K numbers are 8 K bytes side by side, read by K / 2 lanes, a pair each. For that the lanes of a warp pass their entries on by shuffles, 64 / K entries at a time.
        So is Z where its rows come in no order and it is too large for L2: a number stored alone is a part of a sector, for which memory reads the rest. It is copied to columns behind.
@@ -46,6 +46,12 @@ struct ColumnsView {
   PetscCount  xstride, zstride;
   ScalarPair *rows;
 };
+
+/* Columns of one launch, at most */
+constexpr int COLUMNS = 8;
+
+/* The product by columns where planes are swept with COLUMNS windows each (spmm_sweep.cu). done: false, and nothing has been, where the layout is no grid or not worth it */
+PetscErrorCode AIJTCMultColumnsSwept(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<COLUMNS> &X, PetscBool *done, cudaStream_t stream);
 
 /* The product of a gathered layout with X by rows, of which lists are brought into shared memory (spmm_gather.cu). done: false, and nothing has been, where the layout is another one or the device has not got so much of that. K: 2, 4, 8 */
 template <int K>
@@ -198,6 +204,15 @@ __device__ __forceinline__ void ForGroup(const SliceView &s, const PetscInt *lis
   }
 }
 
+/* By columns: to row `row`, -1 for none */
+template <int K>
+__device__ __forceinline__ void StoreColumns(const ColumnsView<K> &X, int row, const PetscScalar (&sum)[K])
+{
+  if (row < 0) return;
+#pragma unroll
+  for (int c = 0; c < K; c++) X.z[row + c * X.zstride] = sum[c];
+}
+
 /* By columns: K sums of this lane's row */
 template <int K>
 class ColumnSums {
@@ -217,9 +232,7 @@ public:
   }
   __device__ __forceinline__ void store(int row) const
   {
-    if (row < 0) return;
-#pragma unroll
-    for (int c = 0; c < K; c++) X_.z[row + c * X_.zstride] = sum_[c];
+    StoreColumns(X_, row, sum_);
   }
 
 private:
@@ -311,4 +324,18 @@ __device__ __forceinline__ int SliceRow(const LayoutView &A, const SliceView &s,
   const int row = s.form & AIJTC_FORM_RID ? __ldg(A.rid + s.row + p) : s.row + p;
 
   return row < m ? row : -1;
+}
+
+/* Row group `group` of a slice, by columns */
+template <int R, int K>
+__device__ __forceinline__ void ColumnsOfGroup(const LayoutView &A, PetscInt slice, int group, int m, const ColumnsView<K> &X)
+{
+  const int       lane = threadIdx.x % AIJTC_LANES;
+  const SliceView s    = LoadSlice<R>(A, slice, A.bs);
+  const int       row  = SliceRow(A, s, AIJTC_LANES * group + lane, m);
+  const int       rest = row < 0 ? 0 : (int)(row % A.bs);
+  ColumnSums<K>   sums(X);
+
+  ForGroup<R>(s, ListOf(A, slice), group, lane, row - rest, rest, sums);
+  sums.store(row);
 }
