@@ -6,6 +6,7 @@
 */
 #include "layouts.h"
 #include <petsctc/private/aijtcops.h>
+#include <array>
 #include <numeric>
 #include <set>
 
@@ -622,48 +623,45 @@ Csr WithFarEntries(const Csr &A)
   return B;
 }
 
-/* Grids whose windows of 8 columns a block has in shared memory (spmm_sweep.cu), whatever the values are: the bits of products with single columns, from columns that bulk copies can take and others */
-TEST(SweptWindows, HaveTheBitsOfAProductCUDA)
+/* The bits of products with single columns, from columns that bulk copies can take and others, with rows of a lane and values of every kind that is swept and some that are not */
+void CheckSweptColumns(const char *name, Csr A, PetscInt bs, PetscInt stride)
 {
-  constexpr bool     cuda    = true;
-  constexpr PetscInt columns = 8, k = 64;
-  struct Grid {
-    const char *name;
-    Csr         A;
-    PetscInt    bs, stride;
-  };
+  constexpr PetscInt   columns = 8;
+  const bool           cuda    = true;
+  constexpr std::array others  = {ValueKind::ByOffset, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Few};
+  static unsigned      turn    = 0; /* of all grids together */
 
-  if (!HasDevice()) GTEST_SKIP() << "no GPU";
-  const Grid grids[] = {
-    {"7 points",                     SevenPoint(k), 1,     k * k                     },
-    {                                            "7 points and others", WithFarEntries(SevenPoint(k)),             1, k * k                          },
-    {                                  "27 points",                             TwentySevenPoint(k),                             1,      k * k + k + 1               },
-    { "long lines",                          SweptPlanes(500009,                                      500009,                                      128),                           1, 20040},
-    {                      "columns do not ascend",                        Banded(300001,    300001,     {0, k * k, -1, -k * k, 1, k, -k}),                      1, k * k},
-    {                                            "3 unknowns",   Blocks(TwentySevenPoint(40),            3),     3, 3 * (40 * 40 + 40 + 1) + 2}
-  };
-  for (const Grid &grid : grids) {
-    for (PetscInt groups : {1, 2, 4}) {
-      for (ValueKind kind : {ValueKind::Random, groups == 1 ? ValueKind::Few : groups == 2 ? ValueKind::Floats : ValueKind::AlmostByOffset, ValueKind::ByOffset}) {
-        Csr A = grid.A;
+  for (PetscInt groups : {1, 2, 4}) {
+    for (ValueKind kind : {ValueKind::Random, others[turn++ % others.size()]}) {
+      SetValues(A, kind);
+      OwnedLayout owned(Made::OnDevice, A, {1024, 128, 8192, groups, 1, bs, AIJTC_COMPRESS_BOTH, 4096, 0});
 
-        SetValues(A, kind);
-        OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1024, 128, 8192, groups, 1, grid.bs, AIJTC_COMPRESS_BOTH, 4096, 0});
+      SCOPED_TRACE(std::string(name) + ", " + Describe(kind) + ", " + std::to_string(groups) + " groups");
+      owned.layout.common = PETSC_TRUE;
+      ASSERT_EQ(owned.layout.stride, stride);
+      for (PetscCount xstride : {A.n + A.n % 2, A.n + 1 - A.n % 2}) {
+        const PetscCount   zstride = A.m + 2;
+        const Values       x       = WithGaps(A.n, xstride, columns, 53);
+        Array<PetscScalar> X(cuda, x), Z(cuda, Values(zstride * columns, GUARD)), one(cuda, Values(zstride * columns, GUARD));
 
-        SCOPED_TRACE(std::string(grid.name) + ", " + Describe(kind) + ", " + std::to_string(groups) + " groups");
-        owned.layout.common = PETSC_TRUE;
-        ASSERT_EQ(owned.layout.stride, grid.stride);
-        for (PetscCount xstride : {A.n + A.n % 2, A.n + 1 - A.n % 2}) {
-          const PetscCount   zstride = A.m + 2;
-          const Values       x       = WithGaps(A.n, xstride, columns, 53);
-          Array<PetscScalar> X(cuda, x), Z(cuda, Values(zstride * columns, GUARD)), one(cuda, Values(zstride * columns, GUARD));
-
-          for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * xstride, nullptr, one + c * zstride, nullptr);
-          LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, xstride, Z, zstride, nullptr);
-          ASSERT_TRUE(Z.Values() == one.Values()) << "stride " << xstride;
-        }
+        for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * xstride, nullptr, one + c * zstride, nullptr);
+        LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, xstride, Z, zstride, nullptr);
+        ASSERT_TRUE(Z.Values() == one.Values()) << "stride " << xstride;
       }
     }
   }
+}
+
+/* Grids large enough that a block has windows of 8 columns in shared memory (spmm_sweep.cu) */
+TEST(SweptWindows, HaveTheBitsOfAProductCUDA)
+{
+  constexpr PetscInt k = 101, few = 64, nodes = 40;
+
+  if (!HasDevice()) GTEST_SKIP() << "no GPU";
+  CheckSweptColumns("7 points and far ones", WithFarEntries(SevenPoint(k)), 1, k * k);
+  CheckSweptColumns("columns do not ascend", Banded(1100001, 1100001, {0, k * k, -1, -k * k, 1, k, -k}), 1, k * k);
+  CheckSweptColumns("27 points", TwentySevenPoint(few), 1, few * few + few + 1);
+  CheckSweptColumns("long lines", Banded(500000, 500000, {-20000, -200, -199, -3, -2, -1, 0, 1, 2, 3, 199, 200, 20000}), 1, 20000);
+  CheckSweptColumns("3 unknowns", Blocks(TwentySevenPoint(nodes), 3), 3, 3 * (nodes * nodes + nodes + 1) + 2);
 }
 } // namespace

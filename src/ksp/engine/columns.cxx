@@ -200,15 +200,17 @@ static const char *KSPTCColumnsMore(KSP ksp, const KSPTC tc)
 /*
    Where the choice is left open. A block moves 80 n bytes a column and iteration of CG besides the product (96 n with a diagonal), in 4 launches, of BiCGSTAB 144 n (176 n), in 7; resident solves move less. With the matrix on the chip
    8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/performance.md); beside gathered layouts with forms of which up to 20 MB are read in
-   every product 0.97 to 1.45, of more 0.7 to 1.16. Without preconditioner the steps of BiCGSTAB move 32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
+   every product 0.97 to 1.45, of more 0.7 to 1.16. With values stored as they are a product that resident solves read from the layout is most of an iteration from 16 nonzeros a row on: 0.5 to 0.75 there. Without preconditioner the steps of BiCGSTAB move 32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
 */
 static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns, const char **why)
 {
   constexpr PetscCount      on_chip = 2000000;
+  constexpr PetscReal       much    = 128.0; /* bytes of a layout a row, which a block reads once for all columns */
   const KSPTCResidentChoice choice  = tc->resident.choice;
   const PetscBool           form    = (PetscBool)(choice != KSPTC_RESIDENT_FALSE && choice != KSPTC_RESIDENT_LAYOUT);
   const AIJTCLayout        *layout;
   PetscBool                 none, jacobi, likely = PETSC_FALSE;
+  PetscReal                 bytes;
 
   PetscFunctionBegin;
   if (tc->backend != KSPTC_CUDA) *why = "on the host blocks are no faster";
@@ -216,13 +218,14 @@ static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns
   else if (form && tc->resident.nnz <= on_chip) *why = "the matrix may be on the chip";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetLayout(A, &layout));
+  bytes = (PetscReal)(layout->npattern + layout->nvalue) / (PetscReal)PetscMax(layout->m, 1);
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCNONE, &none));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
   if (form && (none || jacobi)) PetscCall(KSPTCFormLikely(ksp, tc, A, layout, &likely));
   if (likely) *why = "most of the matrix may be on the chip";
-  else if (none && (PetscReal)(layout->npattern + layout->nvalue) < tc->columns.least * (PetscReal)layout->m) *why = "products read too little for blocks to be faster";
+  else if (none && bytes < tc->columns.least) *why = "products read too little for blocks to be faster";
   if (*why || choice == KSPTC_RESIDENT_FALSE || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
-  if (KSPTCStreamsLikely(layout)) *why = "resident solves may read the matrix from its layout";
+  if (bytes < much && KSPTCStreamsLikely(layout)) *why = "resident solves may read the matrix from its layout";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -6,7 +6,7 @@
      fail.
 
      Where every place stores 8 bytes, which no value can fail to fit, a warp takes one row group of a slice, in a kernel that has nothing to tell forms apart: a group needs less room in shared memory, so that more warps
-     are under way, and fewer instructions.
+     are under way, and fewer instructions. Not where slices are small anyway.
 
    Layout
      include/petsctc/private/aijtclayout.h
@@ -222,11 +222,12 @@ __global__ void __launch_bounds__(THREADS) DoublesKernel(SliceShape shape, Value
 template <int R>
 PetscErrorCode LaunchValues(const AIJTCLayout *layout, const Span &span, const ValuesView &A, cudaStream_t stream)
 {
-  constexpr int    most_warps = 4;
-  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
-  const int        groups     = layout->exact_always ? R : 1; /* a warp for each */
-  const auto       kernel     = layout->exact_always ? DoublesKernel<R> : ValuesKernel<R>;
-  const size_t     dict       = layout->ndict ? (sizeof(DictCopy) + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN : 0;
+  constexpr int    most_warps = 4, few = 8; /* nonzeros a row: a group is too little for a warp */
+  const SliceShape shape   = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
+  const bool       doubles = layout->exact_always && (R == 1 || layout->nnz > few * (PetscCount)layout->m);
+  const int        groups  = doubles ? R : 1;
+  const auto       kernel  = doubles ? DoublesKernel<R> : ValuesKernel<R>;
+  const size_t     dict    = layout->ndict ? (sizeof(DictCopy) + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN : 0;
   StagePlan        plan;
 
   PetscFunctionBegin;

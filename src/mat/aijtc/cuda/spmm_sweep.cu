@@ -23,14 +23,12 @@
 */
 #include "mult_sweep.cuh"
 #include "spmm.cuh"
+#include <cuda_pipeline_primitives.h>
 
 namespace
 {
-constexpr int K = COLUMNS;
-#ifndef AO
-  #define AO 4
-#endif
-constexpr int AT_ONCE = AO; /* slots whose values are requested together */
+constexpr int K       = COLUMNS;
+constexpr int AT_ONCE = 4; /* slots whose values are requested together */
 
 /* One slot of a group of rows, in shared memory */
 struct alignas(16) ColumnSlot {
@@ -40,43 +38,66 @@ struct alignas(16) ColumnSlot {
   unsigned places; /* lanes that have one; 0: all have the same, or one for each remainder of their row */
 };
 
+/* Shared memory of a warp: the slots of a segment, the slices of its rows in planes that follow each other */
+struct Room {
+  ColumnSlot slot[AIJTC_LANES];
+  AIJTCSlice slice[WINDOWS];
+};
+
 /* Blocks that have windows with HALO numbers on either side of WARPS groups of rows: as many as shared memory holds of 8 columns */
 template <int HALO_, int WARPS_>
 struct Shape {
   static constexpr int                           HALO = HALO_, WARPS = WARPS_, ROWS = AIJTC_LANES * WARPS;
   typedef WindowRing<HALO, K, ROWS, AIJTC_LANES> Windows;
   static constexpr int                           ring  = K * WINDOWS * Windows::window;
-  static constexpr size_t                        bytes = ring * sizeof(PetscScalar) + ROWS * sizeof(ColumnSlot) + sizeof(typename Windows::State);
+  static constexpr size_t                        bytes = ring * sizeof(PetscScalar) + WARPS * sizeof(Room) + sizeof(typename Windows::State);
 };
-#ifndef NW
-  #define NW 24
-#endif
-typedef Shape<NARROW_HALO, NW> Narrow;
-typedef Shape<MIDDLE_HALO, 16> Middle;
+typedef Shape<128, 20> Narrow;
+typedef Shape<288, 16> Middle;
 
 /* Up to AIJTC_LANES slots of a slice of R groups of rows, the head of one by each lane, on their way */
 template <int R>
 struct Segment {
-  SweepHeader slice;
-  int         first; /* slot of lane 0 */
-  int2        head;
-  unsigned    masks[R];
+  const AIJTCSlice *slice; /* in shared memory */
+  int               first; /* slot of lane 0 */
+  int2              head;
+  unsigned          masks[R];
 
   __device__ __forceinline__ void request(const LayoutView &A, int lane)
   {
-    const AIJTCSlot *slot = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * slice.pattern);
+    const AIJTCSlot *slot = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * slice->pattern);
     const int        t    = first + lane;
 
     head = make_int2(0, 0);
 #pragma unroll
-    for (int r = 0; r < R; r++) masks[r] = t < slice.slots ? AIJTC_ALL_LANES : 0;
-    if (t >= slice.slots) return;
+    for (int r = 0; r < R; r++) masks[r] = t < slice->slots ? AIJTC_ALL_LANES : 0;
+    if (t >= slice->slots) return;
     head = __ldg(reinterpret_cast<const int2 *>(slot + t));
-    if (!(slice.form & AIJTC_FORM_FULL)) LoadMasks<R>(reinterpret_cast<const uint32_t *>(slot + slice.slots) + R * t, masks);
+    if (!(slice->form & AIJTC_FORM_FULL)) LoadMasks<R>(reinterpret_cast<const uint32_t *>(slot + slice->slots) + R * t, masks);
   }
 };
 
-/* The same, opened for one group of the rows: its slots are in shared memory, without entries if they cannot be swept or there are no more */
+/* By a warp: a slice comes to shared memory, or one without slots if there is none */
+__device__ __forceinline__ void RequestSlice(const AIJTCSlice *slice, AIJTCSlice *to, int lane)
+{
+  constexpr int wide = 16, pieces = sizeof(*slice) / wide;
+
+  if (slice && lane < pieces) __pipeline_memcpy_async(reinterpret_cast<uint8_t *>(to) + wide * lane, reinterpret_cast<const uint8_t *>(slice) + wide * lane, wide);
+  if (!slice && lane == 0) {
+    to->pattern = to->value = 0;
+    to->slots               = 0;
+    to->form                = AIJTC_FORM_FULL;
+  }
+  __pipeline_commit();
+}
+
+__device__ __forceinline__ void WaitForSlices()
+{
+  __pipeline_wait_prior(0);
+  __syncwarp();
+}
+
+/* A segment opened for one group of the rows: its slots are in shared memory, without entries if they cannot be swept or there are no more */
 struct OpenSegment {
   const PetscScalar *value;         /* of the slice */
   int                count;         /* slots */
@@ -89,12 +110,12 @@ struct OpenSegment {
   template <int R, class Windows>
   __device__ __forceinline__ void open(const LayoutView &A, const Segment<R> &from, PetscInt q, int k, int lane, bool passed_before, const Windows &windows, ColumnSlot *slots)
   {
-    const uint32_t form = from.slice.form;
+    const uint32_t form = from.slice->form;
     const bool     full = form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD), constants = form & AIJTC_FORM_CONST, constant = constants || from.head.y < 0;
     const int      side = windows.side(from.head.x), group = (int)(q % R);
     ColumnSlot     mine = {windows.find(k, from.head.x), from.masks[0], from.head.y & (int)~AIJTC_SLOT_CONST, 0};
 
-    count                 = min(from.slice.slots - from.first, AIJTC_LANES);
+    count                 = min(from.slice->slots - from.first, AIJTC_LANES);
     const bool     exists = lane < count;
     const unsigned back = __ballot_sync(AIJTC_ALL_LANES, exists && side < 0), forth = __ballot_sync(AIJTC_ALL_LANES, exists && side > 0);
 
@@ -105,10 +126,10 @@ struct OpenSegment {
     }
     if (constants) mine.place = (from.first + lane) * (int)A.bs;
     if (!constant) mine.places = full ? AIJTC_ALL_LANES : mine.mask;
-    value  = reinterpret_cast<const PetscScalar *>(A.value + (size_t)AIJTC_UNIT * from.slice.value);
+    value  = reinterpret_cast<const PetscScalar *>(A.value + (size_t)AIJTC_UNIT * from.slice->value);
     behind = AIJTC_LANES - __clz((int)back);
     ahead  = forth ? __ffs((int)forth) - 1 : count;
-    last   = from.first + AIJTC_LANES >= from.slice.slots;
+    last   = from.first + AIJTC_LANES >= from.slice->slots;
     swept  = IsSwept(form) && __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= (int)A.bs - 1);             /* a lane reads as many numbers before its own, at most */
     swept  = swept && __popc(back) == behind && __popc(forth) == count - ahead && !(passed_before && back); /* columns ascend, as far as windows are concerned */
     passed = passed_before || behind < count;
@@ -167,29 +188,31 @@ template <int R, bool NODES, class Shape>
 __global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, int m, const __grid_constant__ ColumnsView<K> X)
 {
   typedef typename Shape::Windows Windows;
-  extern __shared__ __align__(16) PetscScalar ring[]; /* then the slots of each warp, State */
+  extern __shared__ __align__(16) PetscScalar ring[]; /* then the rooms of warps, State */
   const int                                   lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
   const PetscInt                              in_plane = (PetscInt)(Shape::WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's groups of rows in their planes */
   const PetscInt                              first    = (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
-  ColumnSlot *const                           slots    = reinterpret_cast<ColumnSlot *>(ring + Shape::ring) + AIJTC_LANES * warp;
-  const Windows                               windows(order, first - warp, ring, reinterpret_cast<typename Windows::State *>(reinterpret_cast<ColumnSlot *>(ring + Shape::ring) + Shape::ROWS), X.x, X.xstride);
-  const auto                                  of      = [&](int k) { return first + k * order.plane; };
-  const auto                                  exists  = [&](int k) { return k < deep && in_plane < order.plane && of(k) < order.end; };
-  const auto                                  load    = [&](int k) { return exists(k) ? LoadHeader(A.slice + of(k) / R) : SweepHeader{0, 0, 0, AIJTC_FORM_FULL}; };
-  const auto                                  rest_of = [&](int k) { return NODES ? (int)((AIJTC_LANES * of(k) + lane) % A.bs) : 0; };
-  Segment<R>                                  segment{load(0), 0, {}, {}};
-  SweepHeader                                 next   = load(1);
-  unsigned                                    others = 0; /* planes whose groups are not swept */
-  OpenSegment                                 now;
-  Batch                                       values;
+  Room *const rooms = reinterpret_cast<Room *>(ring + Shape::ring), *const room = rooms + warp;
+  const Windows windows(order, first - warp, ring, reinterpret_cast<typename Windows::State *>(rooms + Shape::WARPS), X.x, X.xstride);
+  const auto    of      = [&](int k) { return first + k * order.plane; };
+  const auto    exists  = [&](int k) { return k < deep && in_plane < order.plane && of(k) < order.end; };
+  const auto    rest_of = [&](int k) { return NODES ? (int)((AIJTC_LANES * of(k) + lane) % A.bs) : 0; };
+  const auto    load    = [&](int k) { RequestSlice(exists(k) ? A.slice + of(k) / R : nullptr, room->slice + k % WINDOWS, lane); };
+  Segment<R>    segment{room->slice, 0, {}, {}};
+  unsigned      others = 0; /* planes whose groups are not swept */
+  OpenSegment   now;
+  Batch         values;
 
+  load(0);
   if (threadIdx.x == 0) windows.initialize();
   __syncthreads();
   windows.requestFirst();
+  WaitForSlices();
+  load(1);
   segment.request(A, lane);
-  now.open(A, segment, of(0), 0, lane, false, windows, slots);
+  now.open(A, segment, of(0), 0, lane, false, windows, room->slot);
 #pragma unroll
-  for (int u = 0; u < AT_ONCE; u++) values.template request<NODES>(u, slots[u], now.value, lane, rest_of(0));
+  for (int u = 0; u < AT_ONCE; u++) values.template request<NODES>(u, room->slot[u], now.value, lane, rest_of(0));
   windows.await(-1);
   windows.await(0);
 #pragma unroll 1
@@ -200,25 +223,26 @@ __global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKerne
 
 #pragma unroll 1
     while (!over) {
-      over = now.last;
+      over  = now.last;
+      swept = swept && now.swept;
       segment.first += AIJTC_LANES;
       if (over) {
-        segment = {next, 0, {}, {}};
-        next    = load(k + 2);
+        WaitForSlices();
+        segment = {room->slice + (k + 1) % WINDOWS, 0, {}, {}};
+        load(k + 2);
       }
       segment.request(A, lane);
-      swept = swept && now.swept;
 #pragma unroll 1
       for (int from = 0;; from += AT_ONCE) {
-        const OpenSegment these = now;
-        const bool        end   = from + AT_ONCE >= these.count;
+        const bool end = from + AT_ONCE >= now.count, release = !released && from + AT_ONCE >= now.behind && (over || now.passed);
 
-        if (end) now.open(A, segment, over ? of(k + 1) : of(k), over ? k + 1 : k, lane, !over && these.passed, windows, slots);
-        if (!awaited && from + AT_ONCE > these.ahead) {
+        if (!awaited && from + AT_ONCE > now.ahead) {
           windows.await(k + 1);
           awaited = true;
         }
-        const ColumnSlot *const following = end ? slots : slots + from + AT_ONCE;
+        if (end) now.open(A, segment, over ? of(k + 1) : of(k), over ? k + 1 : k, lane, !over && now.passed, windows, room->slot);
+
+        const ColumnSlot *const following = room->slot + (end ? 0 : from + AT_ONCE);
         const int               rest      = rest_of(end && over ? k + 1 : k);
 
 #pragma unroll
@@ -226,10 +250,8 @@ __global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKerne
           values.template add<Windows::window>(u, x, odd, sum);
           values.template request<NODES>(u, following[u], now.value, lane, rest);
         }
-        if (!released && from + AT_ONCE >= these.behind && (over || these.passed)) {
-          windows.release(k - 1);
-          released = true;
-        }
+        if (release) windows.release(k - 1);
+        released = released || release;
         if (end) break;
       }
     }
@@ -258,26 +280,24 @@ bool PlanesOf(const AIJTCLayout &A, PetscInt *plane, PetscInt *reach)
   return A.line > 0 && 2 * *reach < *plane;
 }
 
-/* Multiprocessors' planes, windows of halos alone among them, of the order of which a block takes `deep` */
-PetscInt Cost(const SweepOrder &order)
+/* Planes that a multiprocessor takes one after the other, with `alone` for each block, before and behind its own */
+PetscInt PlanesInTurn(const SweepOrder &order, PetscInt alone)
 {
-  const PetscInt planes = (order.end - 1) / order.plane + 1, blocks = ((planes - 1) / (PetscInt)order.deep + 1) * (PetscInt)order.groups;
-
-  return ((blocks - 1) / MULTIPROCESSORS + 1) * ((PetscInt)order.deep + 2);
+  return ((PetscInt)(AIJTCSweepBlocksOf(order) - 1) / MULTIPROCESSORS + 1) * ((PetscInt)order.deep + alone);
 }
 
-/* Do multiprocessors have enough to do? */
+/* Is it faster than gathering X by way of L1? Nanoseconds, measured on an H200: docs/performance.md, "Several columns of grids" */
 template <class Shape>
-bool Pays([[maybe_unused]] const SweepOrder &order)
+bool Pays(const AIJTCLayout &A, const SweepOrder &order)
 {
-#ifdef PAYS
-  return true;
-#else
-  return Cost(order) * MULTIPROCESSORS * Shape::WARPS <= 3 * order.end;
-#endif
+  constexpr double slot = 17.0, plane = 250.0; /* of a warp in a plane: each slot; at least */
+  constexpr double gathered = 0.35;            /* of all multiprocessors: each slot of a group of rows */
+  const double     slots    = (double)A.nnz / A.m;
+
+  return (double)PlanesInTurn(order, 1) * Shape::WARPS * PetscMax(slot * slots, plane) <= gathered * slots * order.end;
 }
 
-/* The order that costs least. False: halos do not hold what rows reach */
+/* The order that has the fewest planes in turn. False: halos do not hold what rows reach */
 template <class Shape>
 bool OrderOf(const AIJTCLayout &A, PetscInt stride, PetscInt reach, SweepOrder *best)
 {
@@ -289,7 +309,7 @@ bool OrderOf(const AIJTCLayout &A, PetscInt stride, PetscInt reach, SweepOrder *
     for (unsigned deep = 1; deep <= (unsigned)PetscMin((groups - 1) / plane + 1, SWEEP_PLANES); deep++) {
       const SweepOrder order = {0, groups, plane, (unsigned)((plane - 1) / Shape::WARPS + 1), deep, A.n};
 
-      if (found && Cost(order) >= Cost(*best)) continue;
+      if (found && PlanesInTurn(order, 2) >= PlanesInTurn(*best, 2)) continue;
       *best = order;
       found = true;
     }
@@ -327,7 +347,7 @@ PetscErrorCode Sweep(const AIJTCLayout &A, const LayoutView &view, PetscInt plan
   SweepOrder order;
 
   PetscFunctionBegin;
-  if (!OrderOf<Shape>(A, plane, reach, &order) || !Pays<Shape>(order)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!OrderOf<Shape>(A, plane, reach, &order) || !Pays<Shape>(A, order)) PetscFunctionReturn(PETSC_SUCCESS);
   if (A.params.rrows == 1) PetscCall((LaunchFor<1, Shape>(A, view, order, X, done, stream)));
   else if (A.params.rrows == 2) PetscCall((LaunchFor<2, Shape>(A, view, order, X, done, stream)));
   else PetscCall((LaunchFor<4, Shape>(A, view, order, X, done, stream)));
