@@ -211,7 +211,7 @@ PetscErrorCode Product(const AIJTCLayout &A, const ColumnsView<K> &X, cudaStream
   PetscBool        done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if constexpr (K == COLUMNS) PetscCall(AIJTCMultColumnsSwept(A, view, X, &done, stream));
+  if constexpr (K > 2) PetscCall(AIJTCMultColumnsSwept<K>(A, view, X, &done, stream));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (!A.common || A.nslices[AIJTC_ROWS] != AIJTCSlicesTotal(&A)) PetscCall(ByRows<K>(A, view, X, stream));
   else if (A.params.rrows == 1) PetscCall((ByColumns<1, K>(A, view, X, stream)));
@@ -251,7 +251,7 @@ PetscErrorCode AIJTCLayoutMatMult_CUDA(const AIJTCLayout *layout, PetscInt colum
     for (PetscInt c = 0; c < columns; c++) PetscCall(AIJTCLayoutMult_CUDA(layout, PETSC_FALSE, x + c * xstride, NULL, z + c * zstride, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(Products<COLUMNS>(*layout, &columns, &x, xstride, &z, zstride, stream));
+  PetscCall(Products<8>(*layout, &columns, &x, xstride, &z, zstride, stream));
   PetscCall(Products<4>(*layout, &columns, &x, xstride, &z, zstride, stream));
   PetscCall(Products<2>(*layout, &columns, &x, xstride, &z, zstride, stream));
   if (columns) PetscCall(AIJTCLayoutMult_CUDA(layout, PETSC_FALSE, x, NULL, z, stream));

@@ -47,11 +47,9 @@ struct ColumnsView {
   ScalarPair *rows;
 };
 
-/* Columns of one launch, at most */
-constexpr int COLUMNS = 8;
-
-/* The product by columns where planes are swept with COLUMNS windows each (spmm_sweep.cu). done: false, and nothing has been, where the layout is no grid or not worth it */
-PetscErrorCode AIJTCMultColumnsSwept(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<COLUMNS> &X, PetscBool *done, cudaStream_t stream);
+/* The product by columns where planes are swept with K windows each (spmm_sweep.cu). done: false, and nothing has been, where the layout is no grid or it is not worth it. K: 4, 8 */
+template <int K>
+PetscErrorCode AIJTCMultColumnsSwept(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream);
 
 /* The product of a gathered layout with X by rows, of which lists are brought into shared memory (spmm_gather.cu). done: false, and nothing has been, where the layout is another one or the device has not got so much of that. K: 2, 4, 8 */
 template <int K>

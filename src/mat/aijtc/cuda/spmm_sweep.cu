@@ -27,7 +27,6 @@
 
 namespace
 {
-constexpr int K       = COLUMNS;
 constexpr int AT_ONCE = 4; /* slots whose values are requested together */
 
 /* One slot of a group of rows, in shared memory */
@@ -38,44 +37,34 @@ struct alignas(16) ColumnSlot {
   unsigned places; /* lanes that have one; 0: all have the same, or one for each remainder of their row */
 };
 
-/* Shared memory of a warp: the slots of a segment, the slices of its rows in planes that follow each other */
-struct Room {
-  ColumnSlot slot[AIJTC_LANES];
-  AIJTCSlice slice[WINDOWS];
-};
-
-/* Blocks that have windows with HALO numbers on either side of WARPS groups of rows: as many as shared memory holds of 8 columns */
-template <int HALO_, int WARPS_>
-struct Shape {
-  static constexpr int                           HALO = HALO_, WARPS = WARPS_, ROWS = AIJTC_LANES * WARPS;
-  typedef WindowRing<HALO, K, ROWS, AIJTC_LANES> Windows;
-  static constexpr int                           ring  = K * WINDOWS * Windows::window;
-  static constexpr size_t                        bytes = ring * sizeof(PetscScalar) + WARPS * sizeof(Room) + sizeof(typename Windows::State);
-};
-typedef Shape<128, 20> Narrow;
-typedef Shape<288, 16> Middle;
-
-/* Up to AIJTC_LANES slots of a slice of R groups of rows, the head of one by each lane, on their way */
+/* Shared memory of a warp, which takes a group of rows in each plane, of slices of R groups */
 template <int R>
-struct Segment {
-  const AIJTCSlice *slice; /* in shared memory */
-  int               first; /* slot of lane 0 */
-  int2              head;
-  unsigned          masks[R];
-
-  __device__ __forceinline__ void request(const LayoutView &A, int lane)
-  {
-    const AIJTCSlot *slot = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * slice->pattern);
-    const int        t    = first + lane;
-
-    head = make_int2(0, 0);
-#pragma unroll
-    for (int r = 0; r < R; r++) masks[r] = t < slice->slots ? AIJTC_ALL_LANES : 0;
-    if (t >= slice->slots) return;
-    head = __ldg(reinterpret_cast<const int2 *>(slot + t));
-    if (!(slice->form & AIJTC_FORM_FULL)) LoadMasks<R>(reinterpret_cast<const uint32_t *>(slot + slice->slots) + R * t, masks);
-  }
+struct Room {
+  ColumnSlot slot[AIJTC_LANES];     /* of a segment that is open */
+  AIJTCSlot  head[AIJTC_LANES];     /* of the next one, on their way */
+  uint32_t   mask[AIJTC_LANES * R]; /* likewise, unless the slice is full */
+  AIJTCSlice slice[WINDOWS];        /* of planes that follow each other */
 };
+
+/* Blocks that have windows of K columns with HALO numbers on either side of WARPS groups of rows: as many as shared memory holds of 8 columns */
+template <int K_, int HALO_, int WARPS_>
+struct Shape {
+  static constexpr int                           K = K_, HALO = HALO_, WARPS = WARPS_, ROWS = AIJTC_LANES * WARPS;
+  typedef WindowRing<HALO, K, ROWS, AIJTC_LANES> Windows;
+  static constexpr int                           ring = K * WINDOWS * Windows::window;
+  template <int R>
+  static constexpr size_t bytes = ring * sizeof(PetscScalar) + WARPS * sizeof(Room<R>) + sizeof(typename Windows::State);
+};
+#ifndef NW4
+  #define NW4 20
+#endif
+#ifndef NW8
+  #define NW8 20
+#endif
+template <int K>
+using Narrow = Shape<K, 128, (K == 8 ? NW8 : NW4)>;
+template <int K>
+using Middle = Shape<K, 288, (K == 8 ? 16 : NW4)>;
 
 /* By a warp: a slice comes to shared memory, or one without slots if there is none */
 __device__ __forceinline__ void RequestSlice(const AIJTCSlice *slice, AIJTCSlice *to, int lane)
@@ -91,61 +80,93 @@ __device__ __forceinline__ void RequestSlice(const AIJTCSlice *slice, AIJTCSlice
   __pipeline_commit();
 }
 
-__device__ __forceinline__ void WaitForSlices()
+/* What has been requested is there, and all that lanes have stored */
+__device__ __forceinline__ void WaitForRequests()
 {
   __pipeline_wait_prior(0);
   __syncwarp();
 }
 
+/* Up to AIJTC_LANES slots of a slice */
+struct Segment {
+  const AIJTCSlice *slice; /* in shared memory */
+  int               first; /* slot of lane 0 */
+
+  /* The head of one by each lane */
+  template <int R>
+  __device__ __forceinline__ void request(const LayoutView &A, int lane, Room<R> *room) const
+  {
+    constexpr int    wide = sizeof(uint32_t) * (R == 1 ? 1 : 2); /* masks are no better aligned */
+    const AIJTCSlot *slot = reinterpret_cast<const AIJTCSlot *>(A.pattern + (size_t)AIJTC_UNIT * slice->pattern);
+    const int        t    = first + lane;
+
+    if (t < slice->slots) {
+      __pipeline_memcpy_async(room->head + lane, slot + t, sizeof(*slot));
+      if (!(slice->form & AIJTC_FORM_FULL)) {
+        const uint8_t *const from = reinterpret_cast<const uint8_t *>(reinterpret_cast<const uint32_t *>(slot + slice->slots) + R * t);
+
+#pragma unroll
+        for (int byte = 0; byte < (int)sizeof(uint32_t) * R; byte += wide) __pipeline_memcpy_async(reinterpret_cast<uint8_t *>(room->mask + R * lane) + byte, from + byte, wide);
+      }
+    }
+    __pipeline_commit();
+  }
+};
+
 /* A segment opened for one group of the rows: its slots are in shared memory, without entries if they cannot be swept or there are no more */
 struct OpenSegment {
+  enum : unsigned {
+    LAST   = 1, /* of its slice */
+    SWEPT  = 2,
+    PASSED = 4 /* some slot up to the last of these does not look back */
+  };
   const PetscScalar *value;         /* of the slice */
   int                count;         /* slots */
   int                behind, ahead; /* slots before `behind` alone look back, slots from `ahead` on alone look ahead */
-  bool               last;          /* of its slice */
-  bool               swept;
-  bool               passed; /* some slot up to the last of these does not look back */
+  unsigned           is;
 
-  /* q: the group among all, k: its plane. By a warp that does not read `slots` any more. passed_before: of what came before in the slice */
+  /* What was requested of `from`. By a warp that reads no slot any more. q: the group among all, k: its plane. passed: some slot before, of the slice, does not look back */
   template <int R, class Windows>
-  __device__ __forceinline__ void open(const LayoutView &A, const Segment<R> &from, PetscInt q, int k, int lane, bool passed_before, const Windows &windows, ColumnSlot *slots)
+  __device__ __forceinline__ void open(const LayoutView &A, const Segment &from, PetscInt q, int k, int lane, bool passed, const Windows &windows, Room<R> *room)
   {
     const uint32_t form = from.slice->form;
-    const bool     full = form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD), constants = form & AIJTC_FORM_CONST, constant = constants || from.head.y < 0;
-    const int      side = windows.side(from.head.x), group = (int)(q % R);
-    ColumnSlot     mine = {windows.find(k, from.head.x), from.masks[0], from.head.y & (int)~AIJTC_SLOT_CONST, 0};
+    const bool     full = form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD), constants = form & AIJTC_FORM_CONST;
+    const int      group = (int)(q % R);
 
-    count                 = min(from.slice->slots - from.first, AIJTC_LANES);
-    const bool     exists = lane < count;
-    const unsigned back = __ballot_sync(AIJTC_ALL_LANES, exists && side < 0), forth = __ballot_sync(AIJTC_ALL_LANES, exists && side > 0);
+    WaitForRequests();
+    count                    = min(from.slice->slots - from.first, AIJTC_LANES);
+    const bool      exists   = lane < count;
+    const AIJTCSlot head     = exists ? room->head[lane] : AIJTCSlot{0, 0};
+    const bool      constant = constants || (head.where & AIJTC_SLOT_CONST);
+    const int       side     = windows.side(head.base);
+    const unsigned  back = __ballot_sync(AIJTC_ALL_LANES, exists && side < 0), forth = __ballot_sync(AIJTC_ALL_LANES, exists && side > 0);
+    ColumnSlot      mine = {windows.find(k, head.base), 0, (int)(head.where & ~AIJTC_SLOT_CONST), 0};
 
-#pragma unroll
-    for (int r = 1; r < R; r++) {
-      if (r <= group && !constant) mine.place += full ? AIJTC_LANES : __popc(from.masks[r - 1]);
-      if (r == group) mine.mask = from.masks[r];
+    if (exists) {
+      mine.mask = form & AIJTC_FORM_FULL ? AIJTC_ALL_LANES : room->mask[R * lane + group];
+      for (int r = 0; r < group && !constant; r++) mine.place += full ? AIJTC_LANES : __popc(room->mask[R * lane + r]);
     }
     if (constants) mine.place = (from.first + lane) * (int)A.bs;
     if (!constant) mine.places = full ? AIJTC_ALL_LANES : mine.mask;
     value  = reinterpret_cast<const PetscScalar *>(A.value + (size_t)AIJTC_UNIT * from.slice->value);
     behind = AIJTC_LANES - __clz((int)back);
     ahead  = forth ? __ffs((int)forth) - 1 : count;
-    last   = from.first + AIJTC_LANES >= from.slice->slots;
-    swept  = IsSwept(form) && __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= (int)A.bs - 1);             /* a lane reads as many numbers before its own, at most */
-    swept  = swept && __popc(back) == behind && __popc(forth) == count - ahead && !(passed_before && back); /* columns ascend, as far as windows are concerned */
-    passed = passed_before || behind < count;
-    if (!swept) mine.mask = 0;
-    if (!exists || !swept) mine.at = 0;
-    __syncwarp();
-    slots[lane] = mine;
+    is     = from.first + AIJTC_LANES >= from.slice->slots ? LAST : 0;
+    if (passed || behind < count) is |= PASSED;
+
+    const bool found   = __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= (int)A.bs - 1);              /* a lane reads as many numbers before its own, at most */
+    const bool ascends = __popc(back) == behind && __popc(forth) == count - ahead && !(passed && back); /* as far as windows are concerned */
+
+    if (IsSwept(form) && found && ascends) is |= SWEPT;
+    else mine.mask = 0;
+    if (!mine.mask) mine.at = 0;
+    room->slot[lane] = mine;
     __syncwarp();
   }
 
 private:
   /* No deltas, values of 8 bytes */
-  __device__ __forceinline__ static bool IsSwept(uint32_t form)
-  {
-    return !(form >> AIJTC_FORM_DELTA & 3) && ((form & AIJTC_FORM_CONST) || (form >> AIJTC_FORM_VALUE & 3) == AIJTC_VALUE_DOUBLE);
-  }
+  __device__ __forceinline__ static bool IsSwept(uint32_t form) { return !(form >> AIJTC_FORM_DELTA & 3) && ((form & AIJTC_FORM_CONST) || (form >> AIJTC_FORM_VALUE & 3) == AIJTC_VALUE_DOUBLE); }
 };
 
 /* What this lane's row has in AT_ONCE slots, on its way: a slot's place here is free for the slot AT_ONCE later when it has been added */
@@ -167,7 +188,7 @@ struct Batch {
   }
 
   /* x: of this lane, at the ring's begin; odd: of odd columns */
-  template <int WINDOW>
+  template <int WINDOW, int K>
   __device__ __forceinline__ void add(int u, const PetscScalar *x, const PetscScalar *odd, PetscScalar (&sum)[K]) const
   {
     if (at[u] < 0) return;
@@ -177,7 +198,7 @@ struct Batch {
 };
 
 /* Not inlined: the sweep shall have the registers */
-template <int R>
+template <int R, int K>
 __device__ __noinline__ void ColumnsFromMemory(const LayoutView &A, PetscInt slice, int group, int m, const ColumnsView<K> &X)
 {
   ColumnsOfGroup<R>(A, slice, group, m, X);
@@ -185,20 +206,21 @@ __device__ __noinline__ void ColumnsFromMemory(const LayoutView &A, PetscInt sli
 
 /* NODES: rows have remainders by the block size */
 template <int R, bool NODES, class Shape>
-__global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, int m, const __grid_constant__ ColumnsView<K> X)
+__global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SweepOrder order, int m, const __grid_constant__ ColumnsView<Shape::K> X)
 {
   typedef typename Shape::Windows Windows;
+  constexpr int                   K = Shape::K;
   extern __shared__ __align__(16) PetscScalar ring[]; /* then the rooms of warps, State */
   const int                                   lane = threadIdx.x % AIJTC_LANES, warp = threadIdx.x / AIJTC_LANES, deep = (int)order.deep;
   const PetscInt                              in_plane = (PetscInt)(Shape::WARPS * (blockIdx.x % order.groups)) + warp; /* number of this warp's groups of rows in their planes */
   const PetscInt                              first    = (PetscInt)(blockIdx.x / order.groups * order.deep) * order.plane + in_plane;
-  Room *const rooms = reinterpret_cast<Room *>(ring + Shape::ring), *const room = rooms + warp;
+  Room<R> *const rooms = reinterpret_cast<Room<R> *>(ring + Shape::ring), *const room = rooms + warp;
   const Windows windows(order, first - warp, ring, reinterpret_cast<typename Windows::State *>(rooms + Shape::WARPS), X.x, X.xstride);
   const auto    of      = [&](int k) { return first + k * order.plane; };
   const auto    exists  = [&](int k) { return k < deep && in_plane < order.plane && of(k) < order.end; };
   const auto    rest_of = [&](int k) { return NODES ? (int)((AIJTC_LANES * of(k) + lane) % A.bs) : 0; };
   const auto    load    = [&](int k) { RequestSlice(exists(k) ? A.slice + of(k) / R : nullptr, room->slice + k % WINDOWS, lane); };
-  Segment<R>    segment{room->slice, 0, {}, {}};
+  Segment       segment{room->slice, 0};
   unsigned      others = 0; /* planes whose groups are not swept */
   OpenSegment   now;
   Batch         values;
@@ -207,10 +229,10 @@ __global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKerne
   if (threadIdx.x == 0) windows.initialize();
   __syncthreads();
   windows.requestFirst();
-  WaitForSlices();
+  WaitForRequests();
   load(1);
-  segment.request(A, lane);
-  now.open(A, segment, of(0), 0, lane, false, windows, room->slot);
+  segment.request(A, lane, room);
+  now.open(A, segment, of(0), 0, lane, false, windows, room);
 #pragma unroll
   for (int u = 0; u < AT_ONCE; u++) values.template request<NODES>(u, room->slot[u], now.value, lane, rest_of(0));
   windows.await(-1);
@@ -223,31 +245,31 @@ __global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKerne
 
 #pragma unroll 1
     while (!over) {
-      over  = now.last;
-      swept = swept && now.swept;
+      over  = now.is & OpenSegment::LAST;
+      swept = swept && (now.is & OpenSegment::SWEPT);
       segment.first += AIJTC_LANES;
       if (over) {
-        WaitForSlices();
-        segment = {room->slice + (k + 1) % WINDOWS, 0, {}, {}};
+        WaitForRequests();
+        segment = {room->slice + (k + 1) % WINDOWS, 0};
         load(k + 2);
       }
-      segment.request(A, lane);
+      segment.request(A, lane, room);
 #pragma unroll 1
       for (int from = 0;; from += AT_ONCE) {
-        const bool end = from + AT_ONCE >= now.count, release = !released && from + AT_ONCE >= now.behind && (over || now.passed);
+        const bool end = from + AT_ONCE >= now.count, passed = now.is & OpenSegment::PASSED, release = !released && from + AT_ONCE >= now.behind && (over || passed);
 
         if (!awaited && from + AT_ONCE > now.ahead) {
           windows.await(k + 1);
           awaited = true;
         }
-        if (end) now.open(A, segment, over ? of(k + 1) : of(k), over ? k + 1 : k, lane, !over && now.passed, windows, room->slot);
+        if (end) now.open(A, segment, over ? of(k + 1) : of(k), over ? k + 1 : k, lane, !over && passed, windows, room);
 
         const ColumnSlot *const following = room->slot + (end ? 0 : from + AT_ONCE);
         const int               rest      = rest_of(end && over ? k + 1 : k);
 
 #pragma unroll
         for (int u = 0; u < AT_ONCE; u++) {
-          values.template add<Windows::window>(u, x, odd, sum);
+          values.template add<Windows::window, K>(u, x, odd, sum);
           values.template request<NODES>(u, following[u], now.value, lane, rest);
         }
         if (release) windows.release(k - 1);
@@ -290,8 +312,11 @@ PetscInt PlanesInTurn(const SweepOrder &order, PetscInt alone)
 template <class Shape>
 bool Pays(const AIJTCLayout &A, const SweepOrder &order)
 {
-  constexpr double slot = 17.0, plane = 250.0; /* of a warp in a plane: each slot; at least */
-  constexpr double gathered = 0.35;            /* of all multiprocessors: each slot of a group of rows */
+#ifdef PAYS
+  return true;
+#endif
+  constexpr double slot = Shape::K == 8 ? 17.0 : 10.0, plane = Shape::K == 8 ? 250.0 : 170.0; /* of a warp in a plane: each slot; at least */
+  constexpr double gathered = Shape::K == 8 ? 0.35 : 0.23;                                    /* of all multiprocessors: each slot of a group of rows */
   const double     slots    = (double)A.nnz / A.m;
 
   return (double)PlanesInTurn(order, 1) * Shape::WARPS * PetscMax(slot * slots, plane) <= gathered * slots * order.end;
@@ -318,31 +343,31 @@ bool OrderOf(const AIJTCLayout &A, PetscInt stride, PetscInt reach, SweepOrder *
 }
 
 template <int R, bool NODES, class Shape>
-PetscErrorCode Launch(const AIJTCLayout &A, const LayoutView &view, const SweepOrder &order, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream)
+PetscErrorCode Launch(const AIJTCLayout &A, const LayoutView &view, const SweepOrder &order, const ColumnsView<Shape::K> &X, PetscBool *done, cudaStream_t stream)
 {
   const auto kernel = ColumnSweepKernel<R, NODES, Shape>;
   int        held   = 0;
 
   PetscFunctionBegin;
-  if (PetscTCCopiesInBulk((const void *)kernel) && !cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)Shape::bytes))
-    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, kernel, AIJTC_LANES * Shape::WARPS, Shape::bytes);
+  if (PetscTCCopiesInBulk((const void *)kernel) && !cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)Shape::template bytes<R>))
+    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, kernel, AIJTC_LANES * Shape::WARPS, Shape::template bytes<R>);
   (void)cudaGetLastError(); /* a device with less shared memory is no error; it must not appear again after the next launch */
   if (!held) PetscFunctionReturn(PETSC_SUCCESS);
-  kernel<<<AIJTCSweepBlocksOf(order), AIJTC_LANES * Shape::WARPS, Shape::bytes, stream>>>(view, order, (int)A.m, X);
+  kernel<<<AIJTCSweepBlocksOf(order), AIJTC_LANES * Shape::WARPS, Shape::template bytes<R>, stream>>>(view, order, (int)A.m, X);
   PetscCallCUDA(cudaGetLastError());
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int R, class Shape>
-PetscErrorCode LaunchFor(const AIJTCLayout &A, const LayoutView &view, const SweepOrder &order, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream)
+PetscErrorCode LaunchFor(const AIJTCLayout &A, const LayoutView &view, const SweepOrder &order, const ColumnsView<Shape::K> &X, PetscBool *done, cudaStream_t stream)
 {
   return A.params.bs > 1 ? Launch<R, true, Shape>(A, view, order, X, done, stream) : Launch<R, false, Shape>(A, view, order, X, done, stream);
 }
 
 /* done: false where halos do not hold what rows reach, where it does not pay, or the device has not got so much shared memory */
 template <class Shape>
-PetscErrorCode Sweep(const AIJTCLayout &A, const LayoutView &view, PetscInt plane, PetscInt reach, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream)
+PetscErrorCode Sweep(const AIJTCLayout &A, const LayoutView &view, PetscInt plane, PetscInt reach, const ColumnsView<Shape::K> &X, PetscBool *done, cudaStream_t stream)
 {
   SweepOrder order;
 
@@ -361,14 +386,18 @@ bool HasWideValues(const AIJTCLayout &A)
 }
 } // namespace
 
-PetscErrorCode AIJTCMultColumnsSwept(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<COLUMNS> &X, PetscBool *done, cudaStream_t stream)
+template <int K>
+PetscErrorCode AIJTCMultColumnsSwept(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream)
 {
   PetscInt plane, reach;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   if (!A.common || A.nconsecutive != AIJTCSlicesTotal(&A) || (size_t)X.x % 16 || !HasWideValues(A) || !PlanesOf(A, &plane, &reach)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(Sweep<Narrow>(A, view, plane, reach, X, done, stream));
-  if (!*done) PetscCall(Sweep<Middle>(A, view, plane, reach, X, done, stream));
+  PetscCall(Sweep<Narrow<K>>(A, view, plane, reach, X, done, stream));
+  if (!*done) PetscCall(Sweep<Middle<K>>(A, view, plane, reach, X, done, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+template PetscErrorCode AIJTCMultColumnsSwept<8>(const AIJTCLayout &, const LayoutView &, const ColumnsView<8> &, PetscBool *, cudaStream_t);
+template PetscErrorCode AIJTCMultColumnsSwept<4>(const AIJTCLayout &, const LayoutView &, const ColumnsView<4> &, PetscBool *, cudaStream_t);
