@@ -200,12 +200,13 @@ static const char *KSPTCColumnsMore(KSP ksp, const KSPTC tc)
 /*
    Where the choice is left open. A block moves 80 n bytes a column and iteration of CG besides the product (96 n with a diagonal), in 4 launches, of BiCGSTAB 144 n (176 n), in 7; resident solves move less. With the matrix on the chip
    8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/performance.md); beside gathered layouts with forms of which up to 20 MB are read in
-   every product 0.97 to 1.45, of more 0.7 to 1.16. With values stored as they are a product that resident solves read from the layout is most of an iteration from 16 nonzeros a row on: 0.5 to 0.75 there. Without preconditioner the steps of BiCGSTAB move 32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
+   every product 0.97 to 1.45, of more 0.7 to 1.16. From 128 bytes a row on that is read most of an iteration of such solves, and a block of 8 takes 0.4 to 0.6 of their time, one of 4 0.65 to 0.9, one of 2 1.1 to 1.3. Without preconditioner the steps of BiCGSTAB move 32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
 */
 static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns, const char **why)
 {
   constexpr PetscCount      on_chip = 2000000;
-  constexpr PetscReal       much    = 128.0; /* bytes of a layout a row, which a block reads once for all columns */
+  constexpr PetscReal       much    = 128.0; /* bytes of a layout a row, which blocks of `wide` columns read once for all */
+  constexpr PetscInt        wide    = 4;
   const KSPTCResidentChoice choice  = tc->resident.choice;
   const PetscBool           form    = (PetscBool)(choice != KSPTC_RESIDENT_FALSE && choice != KSPTC_RESIDENT_LAYOUT);
   const AIJTCLayout        *layout;
@@ -225,7 +226,7 @@ static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns
   if (likely) *why = "most of the matrix may be on the chip";
   else if (none && bytes < tc->columns.least) *why = "products read too little for blocks to be faster";
   if (*why || choice == KSPTC_RESIDENT_FALSE || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
-  if (bytes < much && KSPTCStreamsLikely(layout)) *why = "resident solves may read the matrix from its layout";
+  if ((bytes < much || columns < wide) && KSPTCStreamsLikely(layout)) *why = "resident solves may read the matrix from its layout";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

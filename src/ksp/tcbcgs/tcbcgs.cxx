@@ -506,7 +506,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    `KSPMatSolve()` takes up to 8 right-hand sides through an iteration together with `-ksp_tcbcgs_matsolve true`, with one pass over the matrix for all of them; each column has its own recurrences, and results, counts, reasons, histories and
    monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tcbcgs_resident` takes, but no null space, with `classic` recurrences, and `PCJACOBI` from
-   the left only. Left open it takes blocks on a GPU where solves one by one would not be resident with most of the matrix on the chip, or with that read from its layout if it has less than 128 bytes a row; without preconditioner for matrices only of which a product reads at least 18 bytes a row.
+   the left only. Left open it takes blocks on a GPU where solves one by one would not be resident with most of the matrix on the chip, or with that read from its layout if it has less than 128 bytes a row or there are less than 4 columns; without preconditioner for matrices only of which a product reads at least 18 bytes a row.
 
    With `-ksp_tcbcgs_product_vector` the product that multiplies s makes it in its pass, with the same bits on a GPU; left open that is on a GPU for grids of 5 million points and more, whose planes the product of a `MATAIJTC` sweeps. On the host, with `true`,
    it is a pass more.

@@ -786,7 +786,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 
    `KSPMatSolve()` takes up to 8 right-hand sides at once with `-ksp_tccg_matsolve true`: one product of the matrix with a block of vectors, and steps that go over all of them. Each column has its own recurrences and ends by itself;
    counts, reasons, histories and monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tccg_resident` takes, but no null space, with `classic`
-   recurrences, and no guess, DM, or functions of the user's for each solve. `decide` takes blocks on a GPU where they are expected to be faster: not where solves one by one would be resident with most of the matrix on the chip, or with that read from its layout if it has less than 128 bytes a row. The batch size (`KSPSetMatSolveBatchSize()`) is respected.
+   recurrences, and no guess, DM, or functions of the user's for each solve. `decide` takes blocks on a GPU where they are expected to be faster: not where solves one by one would be resident with most of the matrix on the chip, or with that read from its layout if it has less than 128 bytes a row or there are less than 4 columns. The batch size (`KSPSetMatSolveBatchSize()`) is respected.
 
    With `-ksp_tccg_product_vector` the product that multiplies p makes it in its pass, with the same bits on a GPU; left open that is on a GPU for grids of 5 million points and more, whose planes the product of a `MATAIJTC` sweeps. It is made so where four directions are kept and the solution does not follow with it, and z is r. On the host, with `true`,
    it is a pass more.

@@ -1,22 +1,23 @@
 /*
    Method
-     Z = A X for 8 columns on grids of planes, whatever values are: planes are swept (mult_sweep.cuh) with a window of each column of X in shared memory, so that an X crosses from L2 once a plane and block instead of
-     once for each offset that finds nothing in L1. A block has few rows, since a ring of windows holds 8 columns: in each plane a warp takes one group of 32 rows.
+     Z = A X for K = 4 or 8 columns on grids of planes: planes are swept (mult_sweep.cuh) with a window of each column of X in shared memory, so that an X crosses from L2 once a plane and block instead of
+     once for each offset that finds nothing in L1. A block has few rows, since a ring of windows holds K columns: in each plane a warp takes one group of 32 rows. Values are constants or stored as they are; one code that knows no other form
+     takes a third of the instructions of one that does.
 
-     What waits for memory are then the values, and the heads of slots before them. A warp takes the slots of its rows in segments of 32, whose heads are read by a lane each, while the segment before is added up, and passed on by shuffles;
-     values come a batch of slots ahead, across the ends of segments and planes.
+     What waits for memory are then the values, and the heads of slots before them. A warp takes the slots of its rows in segments of 32. Heads come to shared memory by asynchronous copies while the segment before is added up; opened, they tell
+     all lanes where in the ring a slot's columns are, which lanes have entries, and where their values. Values are requested some slots ahead, across the ends of segments and planes.
 
-     Groups of rows that cannot be swept, because a slot's columns are in no window or have deltas, are added up behind the sweep from memory, as elsewhere (ColumnsOfGroup()). Sums are added slot by slot: with the bits of all other
-     products.
+     Groups of rows that cannot be swept, because a slot's columns are in no window, or have deltas, or values another form, are added up behind the sweep from memory, as elsewhere (ColumnsOfGroup()). Sums are added slot by slot: with the bits of
+     all other products.
 
      Compute capability 9.0 and newer.
 
    Layout
-     include/petsctc/private/aijtclayout.h. What SweepOrder and windows count are groups of 32 rows, of which slices have R. Shared memory: ring[8][3][rows of the block + 2 HALO], barriers and counts.
+     include/petsctc/private/aijtclayout.h. What SweepOrder and windows count are groups of 32 rows, of which slices have R. Shared memory: ring[K][3][rows of the block + 2 HALO + 2], a room for each warp, barriers and counts.
 
    Memory traffic
-     The layout once; 64 bytes a row of Z; 64 (1 + 2 HALO / rows of a block) (planes + 2) / planes of X from L2, of which 64 from memory. 27-point 100^3, values stored: 222 + 64 + 64 MB from memory, 81 us at 4.3 TB/s; X is read
-     27 times from shared memory, 1.7 GB, 16 cycles a slot and group of rows: 60 us at 1.75 GHz. 7-point 101^3: 57 + 66 + 66 MB, 44 us.
+     The layout once; 8 K bytes a row of Z; 8 K (1 + 2 HALO / rows of a block) (planes + 2) / planes of X from L2, of which 8 K from memory. K = 8: 27-point 100^3, values stored: 222 + 64 + 64 MB from memory, 81 us at 4.3 TB/s; X is read
+     27 times from shared memory, 20 cycles a slot and group of rows with its head and values: 80 us at 1.75 GHz. 7-point 101^3: 57 + 66 + 66 MB, 44 us.
 
    References
      mult_sweep.cuh
@@ -55,16 +56,10 @@ struct Shape {
   template <int R>
   static constexpr size_t bytes = ring * sizeof(PetscScalar) + WARPS * sizeof(Room<R>) + sizeof(typename Windows::State);
 };
-#ifndef NW4
-  #define NW4 20
-#endif
-#ifndef NW8
-  #define NW8 20
-#endif
 template <int K>
-using Narrow = Shape<K, 128, (K == 8 ? NW8 : NW4)>;
+using Narrow = Shape<K, 128, 20>;
 template <int K>
-using Middle = Shape<K, 288, (K == 8 ? 16 : NW4)>;
+using Middle = Shape<K, 288, K == 8 ? 16 : 20>;
 
 /* By a warp: a slice comes to shared memory, or one without slots if there is none */
 __device__ __forceinline__ void RequestSlice(const AIJTCSlice *slice, AIJTCSlice *to, int lane)
@@ -302,24 +297,21 @@ bool PlanesOf(const AIJTCLayout &A, PetscInt *plane, PetscInt *reach)
   return A.line > 0 && 2 * *reach < *plane;
 }
 
-/* Planes that a multiprocessor takes one after the other, with `alone` for each block, before and behind its own */
-PetscInt PlanesInTurn(const SweepOrder &order, PetscInt alone)
+/* Planes that a multiprocessor takes one after the other; alone: windows of halos count, too */
+PetscInt PlanesInTurn(const SweepOrder &order, bool alone)
 {
-  return ((PetscInt)(AIJTCSweepBlocksOf(order) - 1) / MULTIPROCESSORS + 1) * ((PetscInt)order.deep + alone);
+  return ((PetscInt)(AIJTCSweepBlocksOf(order) - 1) / MULTIPROCESSORS + 1) * ((PetscInt)order.deep + (alone ? 2 : 0));
 }
 
-/* Is it faster than gathering X by way of L1? Nanoseconds, measured on an H200: docs/performance.md, "Several columns of grids" */
+/* Is it faster than gathering X by way of L1? Nanoseconds, fitted to what was measured on an H200: docs/performance.md, "Several columns of grids" */
 template <class Shape>
 bool Pays(const AIJTCLayout &A, const SweepOrder &order)
 {
-#ifdef PAYS
-  return true;
-#endif
-  constexpr double slot = Shape::K == 8 ? 17.0 : 10.0, plane = Shape::K == 8 ? 250.0 : 170.0; /* of a warp in a plane: each slot; at least */
-  constexpr double gathered = Shape::K == 8 ? 0.35 : 0.23;                                    /* of all multiprocessors: each slot of a group of rows */
-  const double     slots    = (double)A.nnz / A.m;
+  constexpr double slot = 15.0, plane = 250.0;                                                              /* of a warp in a plane: each slot, and at least */
+  constexpr double group = Shape::K == 8 ? 0.5 : 1.2, gathered = Shape::K == 8 ? 0.29 : 0.19, wait = 700.0; /* of all multiprocessors: each group of rows, each of its slots; a slot for which nothing else is to be done */
+  const double     slots = (double)A.nnz / A.m;
 
-  return (double)PlanesInTurn(order, 1) * Shape::WARPS * PetscMax(slot * slots, plane) <= gathered * slots * order.end;
+  return (PlanesInTurn(order, false) + 0.5) * Shape::WARPS * PetscMax(slot * slots, plane) <= PetscMax((group + gathered * slots) * order.end, wait * slots);
 }
 
 /* The order that has the fewest planes in turn. False: halos do not hold what rows reach */
@@ -334,7 +326,7 @@ bool OrderOf(const AIJTCLayout &A, PetscInt stride, PetscInt reach, SweepOrder *
     for (unsigned deep = 1; deep <= (unsigned)PetscMin((groups - 1) / plane + 1, SWEEP_PLANES); deep++) {
       const SweepOrder order = {0, groups, plane, (unsigned)((plane - 1) / Shape::WARPS + 1), deep, A.n};
 
-      if (found && PlanesInTurn(order, 2) >= PlanesInTurn(*best, 2)) continue;
+      if (found && PlanesInTurn(order, true) >= PlanesInTurn(*best, true)) continue;
       *best = order;
       found = true;
     }
