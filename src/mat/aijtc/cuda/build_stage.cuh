@@ -130,7 +130,7 @@ static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, const Span &sp
   constexpr int    warps_by_registers = 32, blocks_of_processor = 32;
   const PetscCount mean    = layout->nnz * AIJTC_LANES * layout->params.rrows / layout->m;
   const PetscCount largest = PetscMin((PetscCount)layout->largest, 2 * mean + AIJTC_LANES), entries = warps_of_slice > 1 ? largest / warps_of_slice * 9 / 8 + AIJTC_LANES : largest;
-  const size_t     room    = RunBytes(entries, column) + RunBytes(entries, value);
+  const size_t     room = RunBytes(entries, column) + RunBytes(entries, value);
   int              device, processor_bytes, block_bytes, reserved, most = 0;
 
   PetscFunctionBegin;

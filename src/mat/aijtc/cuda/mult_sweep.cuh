@@ -67,13 +67,13 @@ public:
   /* Which plane are columns `base` from those of their rows in: -1 before, 0, 1 behind */
   __device__ __forceinline__ int side(int base) const { return base > apart_ / 2 ? 1 : (base < -(apart_ / 2) ? -1 : 0); }
 
-  /* Where in the ring is column `base` of those of this warp in plane k, which follow each other for WARP_ROWS? -1: nowhere */
-  __device__ __forceinline__ int find(int k, int base) const
+  /* Where in the ring is column `base` of those of this warp in plane k, which follow each other for WARP_ROWS? -1: nowhere, or not with `before` numbers before it */
+  __device__ __forceinline__ int find(int k, int base, int before = 0) const
   {
     const int d  = side(base);
     const int at = WARP_ROWS * (int)(threadIdx.x / AIJTC_LANES) + HALO + base - d * apart_;
 
-    return at >= 0 && at <= window - MORE - WARP_ROWS ? window * ((k + d + 1) % WINDOWS) + at : -1;
+    return at >= before && at <= window - MORE - WARP_ROWS ? window * ((k + d + 1) % WINDOWS) + at : -1;
   }
 
 protected:

@@ -135,7 +135,7 @@ struct OpenSegment {
     const bool      constant = constants || (head.where & AIJTC_SLOT_CONST);
     const int       side     = windows.side(head.base);
     const unsigned  back = __ballot_sync(AIJTC_ALL_LANES, exists && side < 0), forth = __ballot_sync(AIJTC_ALL_LANES, exists && side > 0);
-    ColumnSlot      mine = {windows.find(k, head.base), 0, (int)(head.where & ~AIJTC_SLOT_CONST), 0};
+    ColumnSlot      mine = {windows.find(k, head.base, (int)A.bs - 1), 0, (int)(head.where & ~AIJTC_SLOT_CONST), 0};
 
     if (exists) {
       mine.mask = form & AIJTC_FORM_FULL ? AIJTC_ALL_LANES : room->mask[R * lane + group];
@@ -149,7 +149,7 @@ struct OpenSegment {
     is     = from.first + AIJTC_LANES >= from.slice->slots ? LAST : 0;
     if (passed || behind < count) is |= PASSED;
 
-    const bool found   = __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= (int)A.bs - 1);              /* a lane reads as many numbers before its own, at most */
+    const bool found   = __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= 0);
     const bool ascends = __popc(back) == behind && __popc(forth) == count - ahead && !(passed && back); /* as far as windows are concerned */
 
     if (IsSwept(form) && found && ascends) is |= SWEPT;
