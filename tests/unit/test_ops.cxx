@@ -623,48 +623,103 @@ Csr WithFarEntries(const Csr &A)
   return B;
 }
 
-/* The bits of products with single columns, from columns that bulk copies can take and others, with rows of a lane and values of every kind that is swept and some that are not */
+/* Does a launch sweep planes with so many columns? */
+bool Sweeps([[maybe_unused]] const AIJTCLayout &layout, [[maybe_unused]] PetscInt columns)
+{
+#if PETSCTC_HAVE_CUDA
+  return AIJTCLayoutMatMultSweeps_CUDA(&layout, columns) > 0;
+#else
+  return false;
+#endif
+}
+
+enum class SweptValues {
+  AsTheyAre,
+  Constants,
+  ConstantsAndOthers, /* slices with constant slots and others */
+  Floats              /* not swept */
+};
+
+void SetSweptValues(Csr &A, SweptValues kind)
+{
+  SetValues(A, kind == SweptValues::AsTheyAre ? ValueKind::Random : kind == SweptValues::Floats ? ValueKind::Floats : ValueKind::ByOffset);
+  for (PetscInt r = 11; r < A.m && kind == SweptValues::ConstantsAndOthers; r += 5000) A.a[A.i[r]] *= 1.5;
+}
+
+/* The bits of products with single columns, from columns that bulk copies can take and others, with one, two and four groups of rows. Where systems shall be small with one of them */
 void CheckSweptColumns(const char *name, Csr A, PetscInt bs, PetscInt stride)
 {
   constexpr PetscInt   columns = 12; /* 8 and 4 */
   const bool           cuda    = true;
-  constexpr std::array others  = {ValueKind::ByOffset, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Few};
-  static unsigned      turn = 0, grids = 0;
-  const unsigned       grid = grids++;
+  constexpr std::array others  = {SweptValues::ConstantsAndOthers, SweptValues::Floats, SweptValues::Constants};
+  static unsigned      grids   = 0;
+  const unsigned       grid    = grids++;
 
   for (PetscInt groups : {1, 2, 4}) {
     if (SmallSystems() && groups != 1 << grid % 3) continue;
-    for (ValueKind kind : {ValueKind::Random, others[turn++ % others.size()]}) {
-      SetValues(A, kind);
-      OwnedLayout owned(Made::OnDevice, A, {1024, 128, 8192, groups, 1, bs, AIJTC_COMPRESS_BOTH, 4096, 0});
+    for (SweptValues kind : {SweptValues::AsTheyAre, others[(grid + grid / 3 + groups / 2) % others.size()]}) {
+      SetSweptValues(A, kind);
+      OwnedLayout        owned(Made::OnDevice, A, {1024, 128, 8192, groups, 1, bs, AIJTC_COMPRESS_BOTH, PETSC_INT_MAX, 0});
+      const AIJTCLayout &L = owned.layout;
 
-      SCOPED_TRACE(std::string(name) + ", " + Describe(kind) + ", " + std::to_string(groups) + " groups");
+      SCOPED_TRACE(std::string(name) + ", values " + std::to_string((int)kind) + ", " + std::to_string(groups) + " groups");
       owned.layout.common = PETSC_TRUE;
-      ASSERT_EQ(owned.layout.stride, stride);
+      ASSERT_EQ(L.stride, stride);
+      ASSERT_EQ(L.nvalue < L.nnz, kind == SweptValues::Constants || kind == SweptValues::ConstantsAndOthers);
+      for (PetscInt k : {4, 8}) ASSERT_EQ(Sweeps(L, k), kind != SweptValues::Floats) << k << " columns";
       for (PetscCount xstride : {A.n + A.n % 2, A.n + 1 - A.n % 2}) {
         const PetscCount   zstride = A.m + 2;
         const Values       x       = WithGaps(A.n, xstride, columns, 53);
         Array<PetscScalar> X(cuda, x), Z(cuda, Values(zstride * columns, GUARD)), one(cuda, Values(zstride * columns, GUARD));
 
-        for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + c * xstride, nullptr, one + c * zstride, nullptr);
-        LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X, xstride, Z, zstride, nullptr);
+        for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &L, PETSC_FALSE, X + c * xstride, nullptr, one + c * zstride, nullptr);
+        LAUNCH(AIJTCLayoutMatMult, &L, columns, X, xstride, Z, zstride, nullptr);
         ASSERT_TRUE(Z.Values() == one.Values()) << "stride " << xstride;
       }
     }
   }
 }
 
-/* Grids large enough that a block has windows of 8 columns in shared memory (spmm_sweep.cu) */
+/* Some of the nodes one column farther before them than others: of a row that is not the first of its node that may be outside of a window */
+Csr FartherBefore(Csr A, PetscInt from)
+{
+  for (PetscInt r = 7; r < A.m; r += 400) {
+    for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) A.j[k] -= A.j[k] == r - from;
+  }
+  return A;
+}
+
+/* Grids large enough that a block has windows of several columns in shared memory (spmm_sweep.cu) */
 TEST(SweptWindows, HaveTheBitsOfAProductCUDA)
 {
-  constexpr PetscInt k = 101, few = 64, nodes = 40, edge = 1292; /* planes of `edge` nodes of 5 unknowns and 4 rows more are 202 groups of 32 rows; 25 nodes before are 125 columns, of which a row may be 4 behind the first of its node */
+  constexpr PetscInt k = 101, few = 64, nodes = 40, edge = 1292; /* planes of `edge` nodes of 5 unknowns and 4 rows more are 202 groups of 32 rows */
 
   if (!HasDevice()) GTEST_SKIP() << "no GPU";
   CheckSweptColumns("7 points and far ones", WithFarEntries(SevenPoint(k)), 1, k * k);
-  CheckSweptColumns("columns do not ascend", Banded(1100001, 1100001, {0, k * k, -1, -k * k, 1, k, -k}), 1, k * k);
   CheckSweptColumns("27 points", TwentySevenPoint(few), 1, few * few + few + 1);
-  CheckSweptColumns("long lines", Banded(500000, 500000, {-20000, -200, -199, -3, -2, -1, 0, 1, 2, 3, 199, 200, 20000}), 1, 20000);
+  CheckSweptColumns("long lines, more columns than rows", Banded(500000, 500003, {-20000, -200, -199, -3, -2, -1, 0, 1, 2, 3, 199, 200, 20000}), 1, 20000);
   CheckSweptColumns("3 unknowns", Blocks(TwentySevenPoint(nodes), 3), 3, 3 * (nodes * nodes + nodes + 1) + 2);
-  CheckSweptColumns("columns at the edge of windows", Blocks(Banded(30 * edge, 30 * edge, {-edge, -25, -1, 0, 1, edge}), 5), 5, 5 * edge + 4);
+  CheckSweptColumns("columns at the edge of windows", Blocks(FartherBefore(Banded(30 * edge, 30 * edge, {-edge, -24, -1, 0, 1, edge}), 24), 5), 5, 5 * edge + 4);
+}
+
+/* Rows that do not ascend have deltas: no group of them is swept, and X that begins between two multiples of 16 bytes is not at all */
+TEST(SweptWindows, AreNotForAllCUDA)
+{
+  constexpr PetscInt k = 101, n = 1100001, columns = 8;
+  const bool         cuda = true;
+
+  if (!HasDevice()) GTEST_SKIP() << "no GPU";
+  const Csr   A = Banded(n, n, {0, k * k, -1, -k * k, 1, k, -k});
+  OwnedLayout owned(Made::OnDevice, A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, PETSC_INT_MAX, 0});
+
+  owned.layout.common = PETSC_TRUE;
+  for (PetscInt before : {0, 1}) {
+    const Values       x = Random(columns * n + 1, 59);
+    Array<PetscScalar> X(cuda, x), Z(cuda, Values(columns * n, GUARD)), one(cuda, Values(columns * n, GUARD));
+
+    for (PetscInt c = 0; c < columns; c++) LAUNCH(AIJTCLayoutMult, &owned.layout, PETSC_FALSE, X + before + c * n, nullptr, one + c * n, nullptr);
+    LAUNCH(AIJTCLayoutMatMult, &owned.layout, columns, X + before, n, Z, n, nullptr);
+    EXPECT_TRUE(Z.Values() == one.Values()) << "from number " << before;
+  }
 }
 } // namespace

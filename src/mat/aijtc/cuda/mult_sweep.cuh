@@ -10,7 +10,7 @@
      the columns of the first lane are. A slice that has a slot whose columns are in no window, or another form, is for RowsOfSlices(), which reads the vector from memory.
 
    Layout
-     include/petsctc/private/aijtclayout.h. A plane is `plane` slices of 4 x 32 rows, layout->stride rows to the nearest slice: windows of following planes are 128 `plane` columns apart. Window j of a block,
+     include/petsctc/private/aijtclayout.h. A plane is `plane` slices of 4 x 32 rows, layout->stride rows to the nearest slice: windows of following planes are 128 `plane` columns apart (of several columns: groups of 32 rows, 32 `plane`). Window j of a block,
      j = -1 .. deep, is at place (j + 1) mod WINDOWS of the ring.
 
    Memory traffic
@@ -47,10 +47,10 @@ struct alignas(16) SweptSlot {
   unsigned    mask[SWEEP_GROUPS];
 };
 
-/* Which slices a block takes: of each plane those from SWEEP_WARPS (its number modulo `groups`) on */
+/* Which slices a block takes, or, with several columns, which groups of rows of slices: of each plane as many as it has warps, those from that times its number modulo `groups` on */
 struct SweepOrder {
-  PetscInt begin, end; /* slices */
-  PetscInt plane;      /* slices of a plane */
+  PetscInt begin, end; /* slices, or groups of rows */
+  PetscInt plane;      /* of a plane */
   unsigned groups;     /* blocks side by side in a plane */
   unsigned deep;       /* planes of a block, at most SWEEP_PLANES */
   PetscInt n;          /* columns */
@@ -365,16 +365,20 @@ constexpr size_t SweepBytes(int dots)
 }
 
 /* Blocks of a kernel that a multiprocessor holds, 0 if it has not enough shared memory or the kernel has not been built for bulk copies. cudaFuncSetAttribute() is then done, too */
+template <class Kernel>
+int SweepBlocksHeld(Kernel *kernel, int threads, size_t bytes)
+{
+  int blocks = 0;
+
+  if (PetscTCCopiesInBulk((const void *)kernel) && !cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes)) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, bytes);
+  (void)cudaGetLastError(); /* a device with less shared memory is no error; it must not appear again after the next launch */
+  return blocks;
+}
+
 template <class Windows, int DOTS>
 int SweepBlocksHeld()
 {
-  const auto   kernel = SweepKernel<Windows, DOTS>;
-  const size_t bytes  = SweepBytes<Windows>(DOTS);
-  int          blocks = 0;
-
-  if (PetscTCCopiesInBulk((const void *)kernel) && !cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes)) (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, AIJTC_LANES * SWEEP_WARPS, bytes);
-  (void)cudaGetLastError(); /* a device with less shared memory is no error; it must not appear again after the next launch */
-  return blocks;
+  return SweepBlocksHeld(SweepKernel<Windows, DOTS>, AIJTC_LANES * SWEEP_WARPS, SweepBytes<Windows>(DOTS));
 }
 
 /* Can the planes of a layout be swept, and is it worth it? Then in which order */

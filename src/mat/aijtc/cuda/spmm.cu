@@ -2,8 +2,8 @@
    Method
      spmm.cuh. Columns are taken in groups of 8, the rest in groups of 4, 2 and 1; each group is at most one launch for each kind of slices, one for the sums of long rows and one that copies X row by row.
 
-     Where a product with one vector sweeps the planes of a grid (mult_sweep.cu), the columns are taken one after the other instead: there x crosses from L2 once, where the windows of several columns do not fit in
-     shared memory together and L1 loses what they share. Not with columns that begin between two multiples of 16 bytes, which no bulk copy takes.
+     Where a product with one vector sweeps the planes of a grid (mult_sweep.cu), whose values are few, the columns are taken one after the other instead, which is faster than 8 at once there. Not with columns that begin between two multiples of 16
+     bytes, which no bulk copy takes whole. Other grids are swept with windows of 8 or 4 columns where that pays (spmm_sweep.cu).
 
    Layout
      include/petsctc/private/aijtclayout.h

@@ -24,6 +24,7 @@
 */
 #include "mult_sweep.cuh"
 #include "spmm.cuh"
+#include <petsctc/private/aijtcops.h>
 #include <cuda_pipeline_primitives.h>
 
 namespace
@@ -150,7 +151,7 @@ struct OpenSegment {
     if (passed || behind < count) is |= PASSED;
 
     const bool found   = __all_sync(AIJTC_ALL_LANES, !exists || mine.at >= 0);
-    const bool ascends = __popc(back) == behind && __popc(forth) == count - ahead && !(passed && back); /* as far as windows are concerned */
+    const bool ascends = __popc(back) == behind && __popc(forth) == count - ahead && !(passed && back); /* always, where there are no deltas; windows rely on it */
 
     if (IsSwept(form) && found && ascends) is |= SWEPT;
     else mine.mask = 0;
@@ -278,7 +279,7 @@ __global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKerne
     else if (exists(k)) others |= 1u << k;
   }
 #pragma unroll 1
-  for (int k = 0; others >> k; k++) {
+  for (int k = 0; k < deep; k++) {
     if (others >> k & 1) ColumnsFromMemory<R>(A, of(k) / R, (int)(of(k) % R), m, X);
   }
 }
@@ -322,7 +323,7 @@ bool OrderOf(const AIJTCLayout &A, PetscInt stride, PetscInt reach, SweepOrder *
   bool           found  = false;
 
   for (PetscInt plane = stride / AIJTC_LANES; plane <= stride / AIJTC_LANES + 1; plane++) {
-    if (plane < Shape::WARPS || reach + PetscAbs(plane * AIJTC_LANES - stride) > Shape::HALO) continue;
+    if (plane < Shape::WARPS || reach + A.params.bs - 1 + PetscAbs(plane * AIJTC_LANES - stride) > Shape::HALO) continue;
     for (unsigned deep = 1; deep <= (unsigned)PetscMin((groups - 1) / plane + 1, SWEEP_PLANES); deep++) {
       const SweepOrder order = {0, groups, plane, (unsigned)((plane - 1) / Shape::WARPS + 1), deep, A.n};
 
@@ -337,15 +338,14 @@ bool OrderOf(const AIJTCLayout &A, PetscInt stride, PetscInt reach, SweepOrder *
 template <int R, bool NODES, class Shape>
 PetscErrorCode Launch(const AIJTCLayout &A, const LayoutView &view, const SweepOrder &order, const ColumnsView<Shape::K> &X, PetscBool *done, cudaStream_t stream)
 {
-  const auto kernel = ColumnSweepKernel<R, NODES, Shape>;
-  int        held   = 0;
+  constexpr int    threads = AIJTC_LANES * Shape::WARPS;
+  constexpr size_t bytes   = Shape::template bytes<R>;
+  const auto       kernel  = ColumnSweepKernel<R, NODES, Shape>;
+  static const int held    = SweepBlocksHeld(kernel, threads, bytes);
 
   PetscFunctionBegin;
-  if (PetscTCCopiesInBulk((const void *)kernel) && !cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)Shape::template bytes<R>))
-    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&held, kernel, AIJTC_LANES * Shape::WARPS, Shape::template bytes<R>);
-  (void)cudaGetLastError(); /* a device with less shared memory is no error; it must not appear again after the next launch */
   if (!held) PetscFunctionReturn(PETSC_SUCCESS);
-  kernel<<<AIJTCSweepBlocksOf(order), AIJTC_LANES * Shape::WARPS, Shape::template bytes<R>, stream>>>(view, order, (int)A.m, X);
+  kernel<<<AIJTCSweepBlocksOf(order), threads, bytes, stream>>>(view, order, (int)A.m, X);
   PetscCallCUDA(cudaGetLastError());
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -357,14 +357,11 @@ PetscErrorCode LaunchFor(const AIJTCLayout &A, const LayoutView &view, const Swe
   return A.params.bs > 1 ? Launch<R, true, Shape>(A, view, order, X, done, stream) : Launch<R, false, Shape>(A, view, order, X, done, stream);
 }
 
-/* done: false where halos do not hold what rows reach, where it does not pay, or the device has not got so much shared memory */
+/* done: false where the device has not got so much shared memory */
 template <class Shape>
-PetscErrorCode Sweep(const AIJTCLayout &A, const LayoutView &view, PetscInt plane, PetscInt reach, const ColumnsView<Shape::K> &X, PetscBool *done, cudaStream_t stream)
+PetscErrorCode Sweep(const AIJTCLayout &A, const LayoutView &view, const SweepOrder &order, const ColumnsView<Shape::K> &X, PetscBool *done, cudaStream_t stream)
 {
-  SweepOrder order;
-
   PetscFunctionBegin;
-  if (!OrderOf<Shape>(A, plane, reach, &order) || !Pays<Shape>(A, order)) PetscFunctionReturn(PETSC_SUCCESS);
   if (A.params.rrows == 1) PetscCall((LaunchFor<1, Shape>(A, view, order, X, done, stream)));
   else if (A.params.rrows == 2) PetscCall((LaunchFor<2, Shape>(A, view, order, X, done, stream)));
   else PetscCall((LaunchFor<4, Shape>(A, view, order, X, done, stream)));
@@ -376,18 +373,36 @@ bool HasWideValues(const AIJTCLayout &A)
 {
   return A.exact_always || (!A.ndict && A.nvalue < A.nnz);
 }
+
+/* Do windows with so much on either side hold what rows reach, and does it pay? Then in which order */
+template <class Shape>
+bool OrderThatPays(const AIJTCLayout &A, SweepOrder *order)
+{
+  PetscInt plane, reach;
+
+  if (!A.common || A.nconsecutive != AIJTCSlicesTotal(&A) || !HasWideValues(A) || !PlanesOf(A, &plane, &reach)) return false;
+  return OrderOf<Shape>(A, plane, reach, order) && Pays<Shape>(A, *order);
+}
 } // namespace
+
+unsigned AIJTCLayoutMatMultSweeps_CUDA(const AIJTCLayout *layout, PetscInt columns)
+{
+  SweepOrder order;
+  const bool pays = columns == 8 ? OrderThatPays<Narrow<8>>(*layout, &order) || OrderThatPays<Middle<8>>(*layout, &order) : columns == 4 && (OrderThatPays<Narrow<4>>(*layout, &order) || OrderThatPays<Middle<4>>(*layout, &order));
+
+  return pays ? AIJTCSweepBlocksOf(order) : 0;
+}
 
 template <int K>
 PetscErrorCode AIJTCMultColumnsSwept(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream)
 {
-  PetscInt plane, reach;
+  SweepOrder order;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  if (!A.common || A.nconsecutive != AIJTCSlicesTotal(&A) || (size_t)X.x % 16 || !HasWideValues(A) || !PlanesOf(A, &plane, &reach)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(Sweep<Narrow<K>>(A, view, plane, reach, X, done, stream));
-  if (!*done) PetscCall(Sweep<Middle<K>>(A, view, plane, reach, X, done, stream));
+  if ((size_t)X.x % 16) PetscFunctionReturn(PETSC_SUCCESS); /* the other columns may be at any number */
+  if (OrderThatPays<Narrow<K>>(A, &order)) PetscCall(Sweep<Narrow<K>>(A, view, order, X, done, stream));
+  else if (OrderThatPays<Middle<K>>(A, &order)) PetscCall(Sweep<Middle<K>>(A, view, order, X, done, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
