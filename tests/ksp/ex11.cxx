@@ -735,6 +735,63 @@ static PetscErrorCode Choices(Mat A, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* 25 neighbours on a grid of m x m points, each pair with a value of its own */
+static PetscErrorCode WideGrid(PetscInt m, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(ABMatCreate(m * m, 25, A));
+  for (PetscInt row = 0; row < m * m; row++) {
+    for (PetscInt dj = -2; dj <= 2; dj++) {
+      for (PetscInt di = -2; di <= 2; di++) {
+        const PetscInt i = row % m + di, j = row / m + dj, col = j * m + i, step = PetscAbsInt(dj * m + di);
+
+        if (i >= 0 && i < m && j >= 0 && j < m) PetscCall(MatSetValue(*A, row, col, step ? -1.0 - 0.001 * ((PetscMin(row, col) * 7 + step) % 500) : 40.0, INSERT_VALUES));
+      }
+    }
+  }
+  PetscCall(ABMatAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* `decide` where solves one by one would read the matrix from its layout, which has more than 128 bytes a row: blocks of four columns, not of three. On the host nothing is counted */
+static PetscErrorCode WideRows(void)
+{
+  char      text[512] = "", buffer[4000];
+  PetscBool found, aijtc, cuda;
+  VecType   type;
+  KSP       ksp;
+  Mat       A, B;
+  Run      *run;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc1(1, &run));
+  PetscCall(WideGrid(24, &A));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, "seqaijtc", &aijtc));
+  PetscCall(MatGetVecType(A, &type));
+  PetscCall(PetscStrstr(type, "cuda", (char **)&type));
+  cuda = (PetscBool)(type != NULL);
+  for (PetscInt columns = 3; columns <= 4; columns++) {
+    PetscCall(Dense(A, columns, &B));
+    PetscCall(FillColumns(A, B, 1));
+    const Case        c    = {"", A, B, NULL, PCJACOBI, KSP_NORM_PRECONDITIONED, 0, 0, 0.0, PETSC_FALSE, NULL, NULL};
+    const char *const says = !cuda ? "matrix solves" : (columns == 4 && aijtc ? "columns: 1, by columns: 0\n" : (aijtc ? "by columns: 1 (last: resident solves may read the matrix from its layout)" : "columns: 0, by columns: 1 ("));
+
+    PetscCall(SetOption("resident", "layout"));
+    PetscCall(Create(&c, "decide", &ksp));
+    PetscCall(SetOption("resident", "false")); /* as for all others */
+    PetscCall(Solve(&c, ksp, KSPMatSolve, run));
+    PetscCall(ViewSays((PetscObject)ksp, says, "ex11.txt", buffer, sizeof(buffer), &found));
+    if (found != cuda || run->columns != columns) PetscCall(PetscSNPrintf(text, sizeof(text), "%" PetscInt_FMT " columns: the view %s: %s", columns, found ? "says" : "lacks", says));
+    PetscCall(KSPDestroy(&ksp));
+    PetscCall(MatDestroy(&run->X));
+    PetscCall(MatDestroy(&B));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(PetscFree(run));
+  PetscCall(ABSayOf(method->type, "wide rows", text));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* "Too many iterations" in any column is an error, though the last column and batch have none, and what is shown of the last column is its own. The first among the tests that raise an error: PETSc forgets the nesting of solves after
    one */
 static PetscErrorCode Exhausted(Mat A)
@@ -794,6 +851,7 @@ static PetscErrorCode All(const Method *m)
   PetscCall(Reuse(A, B));
   PetscCall(Strided(A, B));
   PetscCall(Choices(A, B));
+  PetscCall(WideRows());
   PetscCall(Flops(A, B)); /* changes B */
   PetscCall(MatDestroy(&X0));
   PetscCall(MatDestroy(&B));

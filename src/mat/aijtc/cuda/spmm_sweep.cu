@@ -29,7 +29,7 @@
 
 namespace
 {
-constexpr int AT_ONCE = 4; /* slots whose values are requested together */
+constexpr int AT_ONCE = 4; /* slots whose values are under way */
 
 /* One slot of a group of rows, in shared memory */
 struct alignas(16) ColumnSlot {
