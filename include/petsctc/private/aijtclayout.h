@@ -183,6 +183,16 @@ typedef struct {
   PetscBool exact_always; /* every slice stores 8 bytes a place, so that a refresh fits whatever the values are */
 } AIJTCLayout;
 
+/* By stride and line: how far apart the planes of a grid are, and how far a row reaches within one or beside the next. A stencil without diagonals reaches one plane; one with, a line and a row farther, or as much less. False:
+   it is no such grid */
+static inline PetscBool AIJTCPlanes(const AIJTCLayout *layout, PetscBool diagonals, PetscInt *plane, PetscInt *reach)
+{
+  *reach = diagonals ? layout->line / 2 : layout->line;
+  *plane = diagonals ? layout->stride - *reach : layout->stride;
+  if (*reach <= 0 || 2 * *reach >= *plane) return PETSC_FALSE;
+  return (PetscBool)(!diagonals || (layout->line % 2 == 0 && layout->m % layout->stride && layout->m % *plane == 0));
+}
+
 static inline PetscInt AIJTCSlicesTotal(const AIJTCLayout *layout)
 {
   return layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE] + layout->nslices[AIJTC_ROWS];

@@ -188,10 +188,10 @@ static inline PetscBool KSPTCWindowsOf(const AIJTCLayout *A, int blocks, KSPTCWi
 
   if (blocks < 1 || A->nconsecutive != A->nslices[AIJTC_ROWS] || A->stride <= 0 || A->m > (PetscCount)blocks * KSPTC_WINDOWED_SLICES * KSPTC_WINDOWED_ROWS) return PETSC_FALSE;
   consider(A->m, A->stride, 0, 1);
-  for (int diagonals = 0; diagonals < 2; diagonals++) { /* a stencil without diagonals reaches one plane; one with, a line and a row farther, or as much less */
-    const PetscInt halo = diagonals ? A->line / 2 : A->line, plane = diagonals ? A->stride - halo : A->stride;
+  for (PetscBool diagonals : {PETSC_FALSE, PETSC_TRUE}) {
+    PetscInt plane, halo;
 
-    if (halo <= 0 || 2 * halo >= plane || (diagonals && (A->line % 2 || A->m % A->stride == 0 || A->m % plane))) continue;
+    if (!AIJTCPlanes(A, diagonals, &plane, &halo)) continue;
     for (int slabs = 1; slabs <= PetscMin(blocks, (A->m - 1) / plane + 1); slabs++) consider(plane, halo, 1, slabs);
   }
   return (PetscBool)(windows->blocks > 0);

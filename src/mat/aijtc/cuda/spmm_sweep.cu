@@ -284,20 +284,6 @@ __global__ void __launch_bounds__(AIJTC_LANES *Shape::WARPS, 1) ColumnSweepKerne
   }
 }
 
-/* How far apart planes are, and how far a row reaches in one: of a stencil without diagonals, or of one that reaches a line and a row beyond a plane. False: no planes */
-bool PlanesOf(const AIJTCLayout &A, PetscInt *plane, PetscInt *reach)
-{
-  const PetscInt half = A.line / 2;
-
-  *plane = A.stride;
-  *reach = A.line;
-  if (A.line > 0 && A.line % 2 == 0 && A.m % A.stride && A.m % (A.stride - half) == 0) {
-    *plane = A.stride - half;
-    *reach = half;
-  }
-  return A.line > 0 && 2 * *reach < *plane;
-}
-
 /* Planes that a multiprocessor takes one after the other; alone: windows of halos count, too */
 PetscInt PlanesInTurn(const SweepOrder &order, bool alone)
 {
@@ -380,7 +366,7 @@ bool OrderThatPays(const AIJTCLayout &A, SweepOrder *order)
 {
   PetscInt plane, reach;
 
-  if (!A.common || A.nconsecutive != AIJTCSlicesTotal(&A) || !HasWideValues(A) || !PlanesOf(A, &plane, &reach)) return false;
+  if (!A.common || A.nconsecutive != AIJTCSlicesTotal(&A) || !HasWideValues(A) || (!AIJTCPlanes(&A, PETSC_TRUE, &plane, &reach) && !AIJTCPlanes(&A, PETSC_FALSE, &plane, &reach))) return false;
   return OrderOf<Shape>(A, plane, reach, order) && Pays<Shape>(A, *order);
 }
 } // namespace
