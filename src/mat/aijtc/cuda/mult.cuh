@@ -34,6 +34,9 @@ PETSC_INTERN PetscErrorCode AIJTCLayoutMultGathered_CUDA(const AIJTCLayout *layo
 /* Of planes that are swept, instead: its blocks, 0 where they are not */
 unsigned                    AIJTCSweepBlocks(const AIJTCLayout &A);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultSwept_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
+/* Of longer rows whose values are stored one by one, instead: its blocks, 0 where they are not */
+unsigned                    AIJTCStoredBlocks(const AIJTCLayout &A);
+PETSC_INTERN PetscErrorCode AIJTCLayoutMultStored_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 /* The sums of long rows from those of their pieces, behind both: where there are dot products */
 PETSC_INTERN PetscErrorCode AIJTCLayoutSumPieces_CUDA(const AIJTCLayout *layout, const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);

@@ -9,6 +9,7 @@
      In runs: rows that do not share their offsets still have neighbours' columns near each other if they are numbered well, which is told by how far they reach (layout->stride again). A block of
      RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 96 us; a
      random one would be 3 % slower. Not with two row groups, which such rows have on request alone.
+     Slots known ahead: of longer rows whose values are stored, one slice after the other, by a kernel of its own (mult_stored.cu).
      Planes swept: with few offsets, and lines that windows of x hold, in shared memory instead of L1, by a kernel of its own (mult_sweep.cu).
 */
 #include "mult.cuh"
@@ -122,8 +123,8 @@ unsigned AIJTCRowsBlocks(const AIJTCLayout &A)
   if (!A.nslices[AIJTC_ROWS]) return 0;
   if (A.params.gather) return (unsigned)A.nblocks;
 
-  const unsigned swept = AIJTCSweepBlocks(A);
-  return swept ? swept : OrderOf(A).nblocks;
+  const unsigned swept = AIJTCSweepBlocks(A), stored = swept ? 0 : AIJTCStoredBlocks(A);
+  return swept ? swept : (stored ? stored : OrderOf(A).nblocks);
 }
 
 PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
@@ -132,6 +133,7 @@ PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscSc
   if (!layout->nslices[AIJTC_ROWS]) PetscFunctionReturn(PETSC_SUCCESS);
   if (layout->params.gather) PetscCall(AIJTCLayoutMultGathered_CUDA(layout, x, y, z, dots, stream));
   else if (AIJTCSweepBlocks(*layout)) PetscCall(AIJTCLayoutMultSwept_CUDA(layout, x, y, z, dots, stream));
+  else if (AIJTCStoredBlocks(*layout)) PetscCall(AIJTCLayoutMultStored_CUDA(layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 4) PetscCall(Launch<4>(*layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 2) PetscCall(Launch<2>(*layout, x, y, z, dots, stream));
   else PetscCall(Launch<1>(*layout, x, y, z, dots, stream));
