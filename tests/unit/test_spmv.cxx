@@ -482,6 +482,64 @@ TEST_P(Spmv, StoredValuesOfManyRows)
   EXPECT_EQ(product.Mult(x), expected);
 }
 
+/* Rows with 43 offsets, so that a slice has several segments of slots; some without every fifth of them, some with columns anywhere, and those at either end of the matrix without the far ones */
+Csr LongRowsOfManyKinds(PetscInt m)
+{
+  Csr A;
+
+  A.m = A.n = m;
+  for (PetscInt r = 0; r < m; r++) {
+    const size_t first = A.j.size();
+
+    for (PetscInt k = -21; k <= 21; k++) {
+      const PetscInt column = k == -21 ? r - 700 : (k == 21 ? r + 700 : r + k), anywhere = (PetscInt)((31 * (int64_t)r + 97 * (k + 21)) % m);
+      const bool     thin = r >= 900 && r < 1500 && (r + k + 21) % 5 == 0;
+
+      if (r >= 1800 && r < 1990) A.j.push_back(anywhere);
+      else if (!thin && column >= 0 && column < m) A.j.push_back(column);
+    }
+    std::sort(A.j.begin() + (std::ptrdiff_t)first, A.j.end());
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+/* Slots known a segment ahead (mult_stored.cu): one, two and four rows a lane, with and without deltas, several unknowns; added to a vector; an Inf stays with the rows that have its column */
+TEST_P(Spmv, StoredValuesOfLongRows)
+{
+  for (PetscInt bs : {1, 3}) {
+    Csr A = bs == 1 ? LongRowsOfManyKinds(2503) : Blocks(LongRowsOfManyKinds(2503), bs);
+
+    for (PetscInt r = 0; r < A.m; r++) {
+      for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = (PetscScalar)((3 * r + A.j[e]) % 17 - 8);
+    }
+    Vector       x, sum;
+    const Vector expected = ExactProduct(A, &x);
+
+    for (PetscScalar z : expected) sum.push_back(2.0 * z);
+    for (PetscInt rrows : {1, 2, 4}) {
+      for (AIJTCCompress compress : {AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN}) {
+        Product product(GetParam(), A, {1024, 512, 8192, rrows, 1, bs, compress, 4096, 0});
+
+        product.layout.common = PETSC_TRUE;
+        ASSERT_EQ(product.layout.exact_always, product.layout.cuda); /* told of layouts on a GPU alone */
+        ASSERT_EQ(product.layout.nconsecutive, AIJTCSlicesTotal(&product.layout));
+        EXPECT_EQ(product.Mult(x), expected);
+        EXPECT_EQ(product.Mult(x, &expected), sum);
+
+        Vector infinite = x;
+
+        infinite[1205] = std::numeric_limits<PetscScalar>::infinity();
+        const Vector z = product.Mult(infinite);
+        for (PetscInt r = 0; r < A.m; r++) {
+          if (!std::count(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1], 1205)) { ASSERT_EQ(z[r], expected[r]) << "row " << r; }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Spmv, SlicesInRuns)
 {
   ExpectExact(GetParam(), 600100, {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, [](PetscInt r, PetscInt c) { return (double)((3 * r + c) % 17 - 8); });
