@@ -241,6 +241,20 @@ TEST_P(MultDot, ManyBlocks)
   }
 }
 
+/* Slots known a segment ahead (mult_stored.cu), in few blocks, and in more than are added at once */
+TEST_P(MultDot, StoredValuesOfLongRows)
+{
+  for (PetscInt rrows : {1, 4}) {
+    for (PetscInt m : {2503, 70001}) {
+      const Csr      A = Thinned(Banded(m, m, {-900, -31, -30, -29, -4, -3, -2, -1, 0, 1, 2, 3, 4, 29, 30, 31, 900, 901, 902}), 19);
+      ProductAndDots product(GetParam(), A, {1024, 128, 8192, rrows, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, true);
+
+      ASSERT_GE(A.j.size(), 16 * (size_t)A.m);
+      ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 21));
+    }
+  }
+}
+
 /* More runs than multiprocessors, 4 rows a lane, and 2, which are not taken in runs */
 TEST_P(MultDot, ManyRuns)
 {
