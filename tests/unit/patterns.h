@@ -481,10 +481,9 @@ inline const std::vector<AIJTCCompress> &Compressions()
 
 inline AIJTCParams WithBlockSize(AIJTCParams params, const Csr &A)
 {
-  PetscBool common;
-  PetscInt  longest;
+  AIJTCTraits traits;
 
-  if (params.bs == PETSC_DECIDE && AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &params.bs, &common, &longest, nullptr) != PETSC_SUCCESS) params.bs = -1;
+  if (params.bs == PETSC_DECIDE) params.bs = AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr) == PETSC_SUCCESS ? traits.bs : -1;
   return params;
 }
 

@@ -7,11 +7,10 @@ namespace
 AIJTCParams Resolved(const Csr &A, AIJTCCompress compress)
 {
   AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress, 4096, PETSC_DECIDE};
-  PetscInt    bs = 1, longest = 0;
-  PetscBool   common = PETSC_TRUE;
+  AIJTCTraits traits;
 
-  EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, &longest, nullptr), PETSC_SUCCESS);
-  EXPECT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], bs, common, longest, &params), PETSC_SUCCESS);
+  EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr), PETSC_SUCCESS);
+  EXPECT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], &traits, &params), PETSC_SUCCESS);
   return params;
 }
 
@@ -135,16 +134,21 @@ TEST_P(Build, HasTheBytesOfTheHostBuild)
 TEST_P(Build, ProbeIsTheHosts)
 {
 #if PETSCTC_HAVE_CUDA
-  const Csr       A = GetParam().make();
+  Csr             A = GetParam().make();
   Array<PetscInt> i(true, A.i), j(true, A.j);
-  PetscInt        host = 0, device = 0, host_longest = -1, device_longest = -2;
-  PetscBool       host_common = PETSC_FALSE, device_common = PETSC_FALSE;
 
-  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &host, &host_common, &host_longest, nullptr), PETSC_SUCCESS);
-  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &device, &device_common, &device_longest, nullptr), PETSC_SUCCESS);
-  EXPECT_EQ(device, host);
-  EXPECT_EQ(device_common, host_common);
-  EXPECT_EQ(device_longest, host_longest);
+  for (ValueKind kind : ValueKinds()) {
+    SetValues(A, kind);
+    Array<PetscScalar> a(true, A.a);
+    AIJTCTraits        host = {0, -1, PETSC_FALSE, PETSC_TRUE}, device = {0, -2, PETSC_FALSE, PETSC_FALSE};
+
+    ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &host, nullptr), PETSC_SUCCESS);
+    ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, a, &device, nullptr), PETSC_SUCCESS);
+    EXPECT_EQ(device.bs, host.bs);
+    EXPECT_EQ(device.longest, host.longest);
+    EXPECT_EQ(device.common, host.common);
+    EXPECT_EQ(device.distinct, host.distinct) << Describe(kind);
+  }
 #endif
 }
 

@@ -760,8 +760,10 @@ void ExpectDictionaries(Made made)
     const Csr   A = DiagonalOf(c.m, c.distinct);
     AIJTCParams p = Usual(A);
 
+    const AIJTCTraits one_a_row = {1, 1, PETSC_TRUE, PETSC_FALSE};
+
     p.dict_min = c.dict_min;
-    ASSERT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], 1, PETSC_TRUE, 1, &p), PETSC_SUCCESS);
+    ASSERT_EQ(AIJTCParamsResolve(A.m, A.n, A.i[A.m], &one_a_row, &p), PETSC_SUCCESS);
     EXPECT_EQ(OwnedLayout(made, A, p).layout.ndict, c.ndict) << c.m << " values, " << c.distinct << " of them different, " << Describe(p);
   }
 }
@@ -1269,35 +1271,111 @@ PetscInt LongestRow(const Csr &A)
 
 class Probe : public ::testing::TestWithParam<ProbeCase> { };
 
+/* What the probe finds, begun with what it should not leave */
+AIJTCTraits TraitsOf(const Csr &A, Made made)
+{
+  AIJTCTraits traits = {0, -1, (PetscBool)2, (PetscBool)2};
+
+  if (made == Made::OnHost) EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr), PETSC_SUCCESS);
+#if PETSCTC_HAVE_CUDA
+  else {
+    Array<PetscInt>    i(true, A.i), j(true, A.j);
+    Array<PetscScalar> a(true, A.a);
+
+    EXPECT_EQ(AIJTCProbe_CUDA(A.m, i, j, a, &traits, nullptr), PETSC_SUCCESS);
+  }
+#endif
+  return traits;
+}
+
+void ExpectTraits(const ProbeCase &probe_case, Made made)
+{
+  const Csr         A      = probe_case.make();
+  const AIJTCTraits traits = TraitsOf(A, made);
+
+  EXPECT_EQ(traits.bs, probe_case.bs);
+  EXPECT_EQ((bool)traits.common, probe_case.common);
+  EXPECT_EQ(traits.longest, LongestRow(A));
+}
+
 TEST_P(Probe, Host)
 {
-  const Csr A  = GetParam().make();
-  PetscInt  bs = 0, longest = -1;
-  PetscBool common = GetParam().common ? PETSC_FALSE : PETSC_TRUE;
-
-  ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), &bs, &common, &longest, nullptr), PETSC_SUCCESS);
-  EXPECT_EQ(bs, GetParam().bs);
-  EXPECT_EQ((bool)common, GetParam().common);
-  EXPECT_EQ(longest, LongestRow(A));
+  ExpectTraits(GetParam(), Made::OnHost);
 }
 
 TEST_P(Probe, CUDA)
 {
   if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-#if PETSCTC_HAVE_CUDA
-  const Csr       A = GetParam().make();
-  Array<PetscInt> i(true, A.i), j(true, A.j);
-  PetscInt        bs = 0, longest = -1;
-  PetscBool       common = GetParam().common ? PETSC_FALSE : PETSC_TRUE;
-
-  ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, &bs, &common, &longest, nullptr), PETSC_SUCCESS);
-  EXPECT_EQ(bs, GetParam().bs);
-  EXPECT_EQ((bool)common, GetParam().common);
-  EXPECT_EQ(longest, LongestRow(A));
-#endif
+  ExpectTraits(GetParam(), Made::OnDevice);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Probe, ::testing::ValuesIn(probe_cases), [](const auto &info) { return std::string(info.param.name); });
+
+Csr WithValues(Csr A, ValueKind kind)
+{
+  SetValues(A, kind);
+  return A;
+}
+
+/* Two entries a row, 64 of a group of 32 rows, all different and no floats but `floats` of the first group */
+Csr WithFloats(PetscInt floats)
+{
+  Csr A = WithValues(Banded(32, 33, {0, 1}), ValueKind::Random);
+
+  for (PetscInt k = 0; k < floats; k++) A.a[k] = (float)A.a[k];
+  return A;
+}
+
+/* Of the 62 pairs of entries with equal offsets in following rows, so many are equal */
+Csr WithEqualPairs(PetscInt equal)
+{
+  Csr A = WithValues(Banded(32, 33, {0, 1}), ValueKind::Random);
+
+  for (PetscInt k = 2; k < 2 + equal; k++) A.a[k] = A.a[k - 2];
+  return A;
+}
+
+/* 64 groups, the last of which have but one value */
+Csr WithDistinctGroups(PetscInt distinct)
+{
+  Csr A = WithValues(Banded(2048, 2049, {0, 1}), ValueKind::Random);
+
+  std::fill(A.a.begin() + 64 * distinct, A.a.end(), A.a.back());
+  return A;
+}
+
+void ExpectDistinct(Made made)
+{
+  const auto distinct = [made](const Csr &A) { return (bool)TraitsOf(A, made).distinct; };
+  const bool wide     = sizeof(PetscScalar) > sizeof(float); /* else all are floats */
+
+  for (const Csr &A : {SevenPoint(17), Blocks(TwentySevenPoint(9), 3)}) {
+    EXPECT_EQ(distinct(WithValues(A, ValueKind::Random)), wide);
+    for (ValueKind kind : {ValueKind::Floats, ValueKind::ByOffset, ValueKind::AlmostByOffset, ValueKind::Same}) EXPECT_FALSE(distinct(WithValues(A, kind))) << Describe(kind);
+  }
+  EXPECT_FALSE(distinct(WithValues(FromLengths(3000, RandomLengths(3000, 10, 16, 9)), ValueKind::Random))) << "no common offsets";
+  EXPECT_FALSE(distinct(FromLengths(5, std::vector<PetscInt>(100, 0)))) << "no nonzeros";
+  EXPECT_FALSE(distinct(FromLengths(5, std::vector<PetscInt>()))) << "no rows";
+  EXPECT_FALSE(distinct(WithValues(FromLengths(900, {256}), ValueKind::Random))) << "nothing to compare with";
+  EXPECT_EQ(distinct(WithFloats(0)), wide);
+  EXPECT_EQ(distinct(WithFloats(32)), wide);
+  EXPECT_FALSE(distinct(WithFloats(33)));
+  EXPECT_EQ(distinct(WithEqualPairs(31)), wide);
+  EXPECT_FALSE(distinct(WithEqualPairs(32)));
+  EXPECT_EQ(distinct(WithDistinctGroups(48)), wide);
+  EXPECT_FALSE(distinct(WithDistinctGroups(47)));
+}
+
+TEST(LayoutProbe, TellsDistinctValues)
+{
+  ExpectDistinct(Made::OnHost);
+}
+
+TEST(LayoutProbe, TellsDistinctValues_CUDA)
+{
+  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+  ExpectDistinct(Made::OnDevice);
+}
 
 const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE, PETSC_DECIDE, PETSC_DECIDE};
 
@@ -1309,7 +1387,9 @@ TEST(LayoutParams, AreAllDecided)
     const PetscInt  longest = k / 2 % 2 ? 7 : 5000;
     AIJTCParams     p       = undecided;
 
-    ASSERT_EQ(AIJTCParamsResolve(m, m, 7 * (PetscCount)m, 3, common, longest, &p), PETSC_SUCCESS);
+    const AIJTCTraits traits = {3, longest, common, (PetscBool)(k / 8 % 2)};
+
+    ASSERT_EQ(AIJTCParamsResolve(m, m, 7 * (PetscCount)m, &traits, &p), PETSC_SUCCESS);
     EXPECT_GE(p.short_max, 0);
     EXPECT_GE(p.long_min, p.short_max);
     EXPECT_GE(p.window, 0);
@@ -1348,10 +1428,41 @@ TEST(LayoutParams, FollowTheRuleWhereRowsShareTheirOffsets)
 
   for (const auto &c : cases) {
     for (PetscInt longest : {0, 128, 129, 5000}) { /* has no say */
-      AIJTCParams p = undecided;
+      const AIJTCTraits traits = {1, longest, PETSC_TRUE, PETSC_FALSE};
+      AIJTCParams       p      = undecided;
 
-      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_TRUE, longest, &p), PETSC_SUCCESS);
+      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
       EXPECT_EQ(Describe(p), Describe({256, 128, 8192, c.rrows, c.rtile, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << longest << " in the longest row";
+    }
+  }
+}
+
+/* Two row groups instead of four, since values are distinct or are not compressed */
+TEST(LayoutParams, FollowTheRuleWhereValuesAreStored)
+{
+  const struct {
+    PetscInt   m;
+    PetscCount nnz;
+    PetscInt   rrows;
+  } cases[] = {
+    {499999,   13499973,  1},
+    {500000,   3000000,   2},
+    {500000,   2999999,   4},
+    {500000,   50000000,  2},
+    {20000000, 120000000, 2}
+  };
+
+  for (const auto &c : cases) {
+    for (PetscBool distinct : {PETSC_FALSE, PETSC_TRUE}) {
+      for (AIJTCCompress compress : {AIJTC_COMPRESS_DECIDE, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE, AIJTC_COMPRESS_BOTH}) {
+        const AIJTCTraits traits = {1, 100, PETSC_TRUE, distinct};
+        const bool        stored = distinct || compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_PATTERN;
+        AIJTCParams       p      = undecided;
+
+        p.compress = compress;
+        ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
+        EXPECT_EQ(p.rrows, stored || c.rrows == 1 ? c.rrows : 4) << c.m << " rows, " << c.nnz << " nonzeros, distinct " << distinct << ", compression " << (int)compress;
+      }
     }
   }
 }
@@ -1381,8 +1492,10 @@ TEST(LayoutParams, FollowTheRuleWhereRowsDoNotShareTheirOffsets)
   for (const auto &c : cases) {
     AIJTCParams p = undecided;
 
-    p.gather = 0;
-    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, 1, PETSC_FALSE, c.longest, &p), PETSC_SUCCESS);
+    p.gather                 = 0;
+    const AIJTCTraits traits = {1, c.longest, PETSC_FALSE, PETSC_FALSE};
+
+    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
     EXPECT_EQ(Describe(p), Describe({128, c.short_max, 1024, c.rrows, 1, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << c.longest << " in the longest row";
   }
 }
@@ -1419,9 +1532,11 @@ TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
   for (const auto &c : cases) {
     AIJTCParams p = undecided;
 
-    p.long_min  = c.given[0];
-    p.short_max = c.given[1];
-    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 1, c.common, c.longest, &p), PETSC_SUCCESS);
+    p.long_min               = c.given[0];
+    p.short_max              = c.given[1];
+    const AIJTCTraits traits = {1, c.longest, c.common, PETSC_FALSE};
+
+    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, &traits, &p), PETSC_SUCCESS);
     EXPECT_EQ(p.long_min, c.expected[0]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common << ", " << c.longest;
     EXPECT_EQ(p.short_max, c.expected[1]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common << ", " << c.longest;
   }
@@ -1433,7 +1548,9 @@ constexpr PetscCount TWO_ROWS_FOR_GATHER = 9;
 
 PetscInt ResolvedGather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, AIJTCParams p)
 {
-  EXPECT_EQ(AIJTCParamsResolve(m, n, nnz, 1, common, longest, &p), PETSC_SUCCESS);
+  const AIJTCTraits traits = {1, longest, common, PETSC_FALSE};
+
+  EXPECT_EQ(AIJTCParamsResolve(m, n, nnz, &traits, &p), PETSC_SUCCESS);
   if (p.gather) { EXPECT_EQ(p.rrows, 1); }
   return p.gather;
 }
@@ -1494,8 +1611,10 @@ TEST(LayoutParams, RefuseBlocksOfMoreThan64Slices)
   for (PetscInt gather : {-3, 65, 1000, 2147483647}) {
     AIJTCParams p = undecided;
 
-    p.gather = gather;
-    EXPECT_EQ(AIJTCParamsResolve(100, 100, 700, 1, PETSC_FALSE, 9, &p), PETSC_ERR_ARG_OUTOFRANGE) << gather;
+    p.gather                 = gather;
+    const AIJTCTraits traits = {1, 9, PETSC_FALSE, PETSC_FALSE};
+
+    EXPECT_EQ(AIJTCParamsResolve(100, 100, 700, &traits, &p), PETSC_ERR_ARG_OUTOFRANGE) << gather;
   }
   ASSERT_EQ(PetscPopErrorHandler(), PETSC_SUCCESS);
 }
@@ -1504,9 +1623,10 @@ TEST(LayoutParams, KeepWhatIsGiven)
 {
   for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
     for (PetscInt longest : {50, 5000}) {
-      AIJTCParams p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF, 12345, 3}, kept = p;
+      const AIJTCTraits traits = {3, longest, common, PETSC_TRUE};
+      AIJTCParams       p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF, 12345, 3}, kept = p;
 
-      ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, 3, common, longest, &p), PETSC_SUCCESS);
+      ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, &traits, &p), PETSC_SUCCESS);
       EXPECT_EQ(Describe(p), Describe(kept));
     }
   }

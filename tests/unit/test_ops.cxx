@@ -23,10 +23,10 @@ using Indices = std::vector<PetscInt>;
 
 constexpr PetscScalar GUARD = -7.25e99;
 
-PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params)
+PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params)
 {
   *params = *(const AIJTCParams *)ctx;
-  return AIJTCParamsResolve(m, n, nnz, bs, common, longest, params);
+  return AIJTCParamsResolve(m, n, nnz, traits, params);
 }
 
 constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, PETSC_DECIDE};

@@ -125,7 +125,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCUpdateLayout(Mat, const MatAIJTCClass *, Mat
 PETSC_INTERN PetscErrorCode MatAIJTCGetLayout(Mat, const AIJTCLayout **);
 PETSC_INTERN PetscErrorCode MatAIJTCTooLarge(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatAIJTCGetNonzeros(Mat, PetscCount *);
-PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, PetscInt, PetscBool, PetscInt, AIJTCParams *);
+PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, const AIJTCTraits *, AIJTCParams *);
 
 /* multdot.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);

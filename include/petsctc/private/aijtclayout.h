@@ -231,10 +231,7 @@ AIJTC_HOST_DEVICE static inline bool AIJTCIsSeed(PetscInt r)
 PETSC_INTERN PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt order[], PetscInt cluster[]);
 PETSC_INTERN PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], void *work, size_t *bytes, int32_t **order, uint32_t **cluster, PetscTCStream stream);
 
-/* Replaces every PETSC_DECIDE in params; bs, common and longest as AIJTCProbe found them. docs/layout.md has the rule. */
-PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params);
-
-/* What the choice of parameters must know of the rows. Arrays live on host / device.
+/* What the choice of parameters must know of the rows, and of their values.
 
    bs: the largest b from 2 to AIJTC_MAX_BS such that at least 4 groups of b consecutive rows (from row 0; groups of b empty rows and a last incomplete group not counted) count and in at least
    15/16 of those all rows have the same number of nonzeros, the same first and the same last column, as they are stored; 1 if there is none.
@@ -243,9 +240,21 @@ PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCoun
    32 floor(g (m / 32) / G) on, or all rows if they are fewer than 32. A group with nonzeros has common offsets if its rows ascend strictly, its longest row has L <= AIJTC_PROBE_ROW entries, and
    there are at most 2 L distinct column - ref, ref being the row rounded down to a multiple of bs. True if at least 3/4 of the groups with nonzeros do, so without such groups too.
 
+   distinct: are values likely to be stored one by one, whatever is compressed? A group with common offsets has distinct values if at least half of its entries are no floats (as in AIJTC_VALUE_FLOAT), and of those pairs of entries with equal
+   offsets in rows bs apart, of which there must be one, at least half differ in their bits. True if there are groups with nonzeros, and at least 3/4 of them have.
+
    longest: nonzeros of the longest row of all; 0 if there are no rows. */
-PETSC_INTERN PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PetscTCStream stream);
+typedef struct {
+  PetscInt  bs, longest;
+  PetscBool common, distinct;
+} AIJTCTraits;
+
+/* Arrays live on host / device */
+PETSC_INTERN PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PetscTCStream stream);
+PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PetscTCStream stream);
+
+/* Replaces every PETSC_DECIDE in params. docs/layout.md has the rule. */
+PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params);
 
 /* Builds a layout from CSR arrays in its own memory space (i[m + 1], i[0] = 0, j and a of i[m]; j need not be sorted). params resolved. On failure `layout` holds nothing.
 

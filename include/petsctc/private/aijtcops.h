@@ -48,7 +48,7 @@ PETSC_INTERN PetscErrorCode AIJTCCsrTranspose_Host(PetscInt m, PetscInt n, Petsc
 PETSC_INTERN PetscErrorCode AIJTCCsrTranspose_CUDA(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], PetscInt ti[], PetscInt tj[], PetscInt perm[], PetscTCStream stream);
 
 /* How to slice an m x n matrix of nnz nonzeros; bs, common and longest: see AIJTCProbe (aijtclayout.h) */
-typedef PetscErrorCode (*AIJTCChooseParams)(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params);
+typedef PetscErrorCode (*AIJTCChooseParams)(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params);
 
 /* The layout of the n x m transpose, and perm[nnz] as above, in its memory space and to be freed by AIJTCTransposedDestroy. On failure both hold nothing */
 PETSC_INTERN PetscErrorCode AIJTCTransposedBuild_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[],

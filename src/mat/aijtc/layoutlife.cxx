@@ -52,7 +52,7 @@ PetscErrorCode MatAIJTCTooLarge(Mat A, PetscBool *large)
 }
 
 /* What was set, and for the rest what fits an m x n matrix */
-PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *p)
+PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *p)
 {
   static const AIJTCCompress compress[] = {AIJTC_COMPRESS_BOTH, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE};
   const MatAIJTCSettings    *s          = &tc->settings;
@@ -69,7 +69,7 @@ PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, Pe
   p->compress  = (AIJTCCompress)c;
   p->dict_min  = PETSC_DECIDE;
   p->gather    = s->gather;
-  PetscCall(AIJTCParamsResolve(m, n, nnz, bs, common, longest, p));
+  PetscCall(AIJTCParamsResolve(m, n, nnz, traits, p));
   if (s->form == MAT_AIJTC_FORM_ROW) p->short_max = p->long_min;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -94,8 +94,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
 {
   const PetscInt    *i, *j;
   const PetscScalar *a;
-  PetscInt           bs, longest;
-  PetscBool          common;
+  AIJTCTraits        traits;
   AIJTCParams        params;
   cudaStream_t       stream;
   PetscErrorCode     ierr;
@@ -105,10 +104,10 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
   PetscCall(MatAIJTCGetDeviceValues(A, &a));
   PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, &bs, &common, &longest, stream));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, common, longest, &params));
+  PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, a, &traits, stream));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, &traits, &params));
   ierr              = AIJTCLayoutBuild_CUDA(A->rmap->n, A->cmap->n, i, j, a, &params, &tc->layout, stream);
-  tc->layout.common = common;
+  tc->layout.common = traits.common;
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(ierr);
@@ -120,18 +119,19 @@ static PetscErrorCode MatAIJTCBuildLayout_Host(Mat A, Mat_AIJTC *tc, PetscCount 
 {
   const PetscInt    *i, *j;
   const PetscScalar *a;
-  PetscInt           m, bs, longest;
-  PetscBool          done, common;
+  PetscInt           m;
+  PetscBool          done;
+  AIJTCTraits        traits;
   AIJTCParams        params;
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(MatSeqAIJGetArrayRead(A, &a));
-  PetscCall(AIJTCProbe_Host(m, i, j, &bs, &common, &longest, NULL));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, bs, common, longest, &params));
+  PetscCall(AIJTCProbe_Host(m, i, j, a, &traits, NULL));
+  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, &traits, &params));
   ierr              = AIJTCLayoutBuild_Host(m, A->cmap->n, i, j, a, &params, &tc->layout, NULL);
-  tc->layout.common = common;
+  tc->layout.common = traits.common;
   PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(ierr);

@@ -37,10 +37,10 @@ static PetscErrorCode MatAIJTCTransposedDestroy(PetscCtxRt ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatAIJTCTransposedParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params)
+static PetscErrorCode MatAIJTCTransposedParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params)
 {
   PetscFunctionBegin;
-  PetscCall(MatAIJTCGetParams((const Mat_AIJTC *)ctx, m, n, nnz, bs, common, longest, params));
+  PetscCall(MatAIJTCGetParams((const Mat_AIJTC *)ctx, m, n, nnz, traits, params));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

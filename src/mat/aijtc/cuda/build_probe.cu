@@ -4,13 +4,14 @@
      multiple of 2 .. 8), counts the groups of each size whose rows are all alike, and adds its counts to those of the others.
      Longest row: the maximum of a block's, by the same kernel, which reads all row pointers anyway; one more atomic operation a block.
      Common offsets: one warp walks over the 32 rows of each group looked into, a row a lane, from one distinct offset to the next: the minimum over the lanes' next entries. Rows must ascend
-     strictly; where one does not, the minimum does not grow, which tells. The block size is taken from the counts where they are, so that the host waits once for all answers.
+     strictly; where one does not, the minimum does not grow, which tells. On the way the lanes compare the values of an offset with those bs lanes before them. The block size is taken from the counts where they are, so that
+     the host waits once for all answers.
 
    Memory traffic
      4 bytes a row, and 8 (in sectors of 32 bytes: up to all column numbers of short rows) where neighbours are equally long. A 7-point matrix of 256^3 rows: 0.54 GB, 125 us at 4.3 TB/s.
-     The groups looked into: at most 64 x 32 rows of 256 entries, 2 MB; what takes the time is a dependent load for each of up to 2 L distinct offsets.
+     The groups looked into: at most 64 x 32 rows of 256 entries, 6 MB; what takes the time is a dependent load for each of up to 2 L distinct offsets.
 */
-#include "build.cuh"
+#include "build_slots.cuh"
 #include <climits>
 
 namespace aijtcbuild
@@ -26,7 +27,7 @@ struct GroupCounts {
 
 struct ProbeCounts {
   GroupCounts blocks;
-  unsigned    sampled, common; /* groups with nonzeros, of them those with common offsets */
+  unsigned    sampled, common, distinct; /* groups with nonzeros, of them those with common offsets, and of these those with distinct values */
   unsigned    longest;
 };
 
@@ -106,8 +107,33 @@ __global__ void __launch_bounds__(THREADS) AllRowsKernel(PetscInt m, const Petsc
   }
 }
 
-/* Has the group of 32 rows, a lane's from `place` to `end`, common offsets? The same in all lanes */
-__device__ bool OffsetsAreCommon(PetscInt place, PetscInt end, int32_t ref, int32_t longest, const PetscInt *__restrict__ j)
+/* Of a lane, later of a group: entries, those that are floats, those with an entry of the same offset in the row bs before, and of these those with equal values */
+struct ValueCounts {
+  unsigned entries = 0, floats = 0, pairs = 0, equal = 0;
+
+  /* By a warp: an offset that the lanes in `having` have, with a value of these bits */
+  __device__ void add(unsigned having, uint64_t bits, int bs)
+  {
+    const int      lane = (int)threadIdx.x, before = lane - bs;
+    const uint64_t other = __shfl_up_sync(ALL_LANES, bits, bs);
+
+    if (!(having >> lane & 1)) return;
+    entries++;
+    floats += IsFloat(bits) ? 1 : 0;
+    if (before < 0 || !(having >> before & 1)) return;
+    pairs++;
+    equal += bits == other ? 1 : 0;
+  }
+  __device__ bool areDistinct() const
+  {
+    const unsigned of_all[] = {__reduce_add_sync(ALL_LANES, entries), __reduce_add_sync(ALL_LANES, floats), __reduce_add_sync(ALL_LANES, pairs), __reduce_add_sync(ALL_LANES, equal)};
+
+    return 2 * of_all[1] <= of_all[0] && of_all[2] && 2 * of_all[3] <= of_all[2];
+  }
+};
+
+/* Has the group of 32 rows, a lane's from `place` to `end`, common offsets? The same in all lanes. If so, its values are counted */
+__device__ bool OffsetsAreCommon(PetscInt place, PetscInt end, int32_t ref, int32_t longest, int bs, const PetscInt *__restrict__ j, const PetscScalar *__restrict__ a, ValueCounts &values)
 {
   int32_t last = INT_MIN;
 
@@ -117,31 +143,37 @@ __device__ bool OffsetsAreCommon(PetscInt place, PetscInt end, int32_t ref, int3
 
     if (least == INT_MAX) return true;
     if (least <= last || distinct >= 2 * longest) return false;
-    place += offset == least ? 1 : 0;
+    const bool has = offset == least;
+
+    values.add(__ballot_sync(ALL_LANES, has), has ? BitsOf(a, place) : 0, bs);
+    place += has ? 1 : 0;
     last = least;
   }
 }
 
 /* One warp a block, one block a group */
-__global__ void __launch_bounds__(AIJTC_LANES) CommonOffsetsKernel(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, ProbeCounts *counts)
+__global__ void __launch_bounds__(AIJTC_LANES) GroupsKernel(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscScalar *__restrict__ a, ProbeCounts *counts)
 {
   const PetscCount group = (PetscCount)blockIdx.x * (m / AIJTC_LANES) / gridDim.x;
   const PetscCount row   = AIJTC_LANES * group + threadIdx.x;
   const PetscInt   begin = row < m ? i[row] : 0, end = row < m ? i[row + 1] : 0;
   const PetscInt   length  = end - begin;
   const int32_t    longest = __reduce_max_sync(ALL_LANES, (int32_t)(length > AIJTC_PROBE_ROW ? AIJTC_PROBE_ROW + 1 : length));
-  bool             common;
+  const int        bs      = BlockSizeOf(counts->blocks);
+  ValueCounts      values;
 
   if (!longest) return;
-  common = longest <= AIJTC_PROBE_ROW && OffsetsAreCommon(begin, end, (int32_t)(row - row % BlockSizeOf(counts->blocks)), longest, j);
+  const bool common = longest <= AIJTC_PROBE_ROW && OffsetsAreCommon(begin, end, (int32_t)(row - row % bs), longest, bs, j, a, values), distinct = common && values.areDistinct();
+
   if (threadIdx.x) return;
   atomicAdd(&counts->sampled, 1u);
   if (common) atomicAdd(&counts->common, 1u);
+  if (distinct) atomicAdd(&counts->distinct, 1u);
 }
 } // namespace
 } // namespace aijtcbuild
 
-PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PetscTCStream stream)
+PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PetscTCStream stream)
 {
   using namespace aijtcbuild;
   const unsigned groups = (unsigned)PetscMin(PetscMax(m / AIJTC_LANES, 1), (PetscInt)AIJTC_PROBE);
@@ -150,21 +182,20 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   ProbeCounts   *found, counts;
 
   PetscFunctionBegin;
-  *bs      = 1;
-  *common  = PETSC_TRUE;
-  *longest = 0;
+  *traits = {1, 0, PETSC_TRUE, PETSC_FALSE};
   if (!m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(scratch.Get(1, &found));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
   PetscCall(BlocksThatFill(&blocks));
   AllRowsKernel<<<PetscMin(BlocksFor(m, CHUNK), blocks), THREADS, 0, stream>>>(m, i, j, found);
   PetscCallCUDA(cudaGetLastError());
-  CommonOffsetsKernel<<<groups, AIJTC_LANES, 0, stream>>>(m, i, j, found);
+  GroupsKernel<<<groups, AIJTC_LANES, 0, stream>>>(m, i, j, a, found);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(&counts, found, sizeof(counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
-  *bs      = BlockSizeOf(counts.blocks);
-  *common  = (PetscBool)(4 * counts.common >= 3 * counts.sampled);
-  *longest = (PetscInt)counts.longest;
+  traits->bs       = BlockSizeOf(counts.blocks);
+  traits->common   = (PetscBool)(4 * counts.common >= 3 * counts.sampled);
+  traits->distinct = (PetscBool)(counts.sampled && 4 * counts.distinct >= 3 * counts.sampled);
+  traits->longest  = (PetscInt)counts.longest;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

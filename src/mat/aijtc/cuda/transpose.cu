@@ -120,8 +120,7 @@ PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[],
   AIJTCParams          params;
   Scratch<PetscInt>    ti, tj;
   Scratch<PetscScalar> ta;
-  PetscInt             bs, longest;
-  PetscBool            common;
+  AIJTCTraits          traits;
 
   PetscFunctionBegin;
   PetscCall(ti.allocate((size_t)n + 1, stream));
@@ -130,10 +129,10 @@ PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[],
   PetscCall(AllocatePermutation(nnz, perm));
   PetscCall(AIJTCCsrTranspose_CUDA(m, n, nnz, i, j, ti, tj, *perm, stream));
   PetscCall(Permute(nnz, *perm, a, ta, stream));
-  PetscCall(AIJTCProbe_CUDA(n, ti, tj, &bs, &common, &longest, stream));
-  PetscCall((*choose)(ctx, n, m, nnz, bs, common, longest, &params));
+  PetscCall(AIJTCProbe_CUDA(n, ti, tj, ta, &traits, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, &traits, &params));
   PetscCall(AIJTCLayoutBuild_CUDA(n, m, ti, tj, ta, &params, layout, stream));
-  layout->common = common;
+  layout->common = traits.common;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

@@ -42,18 +42,19 @@ static std::vector<PetscScalar> Permuted(PetscCount nnz, const PetscInt perm[], 
 /* What an error leaves, the caller destroys */
 static PetscErrorCode Build(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCChooseParams choose, const void *ctx, AIJTCLayout *layout, PetscInt *perm[], PetscTCStream stream)
 {
-  std::vector<PetscInt> ti((size_t)n + 1), tj(nnz);
-  AIJTCParams           params;
-  PetscInt              bs, longest;
-  PetscBool             common;
+  std::vector<PetscInt>    ti((size_t)n + 1), tj(nnz);
+  std::vector<PetscScalar> ta;
+  AIJTCParams              params;
+  AIJTCTraits              traits;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(nnz, perm));
   PetscCall(AIJTCCsrTranspose_Host(m, n, nnz, i, j, ti.data(), tj.data(), *perm, stream));
-  PetscCall(AIJTCProbe_Host(n, ti.data(), tj.data(), &bs, &common, &longest, stream));
-  PetscCall((*choose)(ctx, n, m, nnz, bs, common, longest, &params));
-  PetscCall(AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), Permuted(nnz, *perm, a).data(), &params, layout, stream));
-  layout->common = common;
+  ta = Permuted(nnz, *perm, a);
+  PetscCall(AIJTCProbe_Host(n, ti.data(), tj.data(), ta.data(), &traits, stream));
+  PetscCall((*choose)(ctx, n, m, nnz, &traits, &params));
+  PetscCall(AIJTCLayoutBuild_Host(n, m, ti.data(), tj.data(), ta.data(), &params, layout, stream));
+  layout->common = traits.common;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,6 +1,6 @@
 /*
    Method
-     Parameters of a layout chosen from sizes, from whether rows share their offsets, and from the longest row.
+     Parameters of a layout chosen from sizes, and from what is known of the rows and their values (AIJTCTraits).
 */
 #include "layoutbuild.h"
 #include <algorithm>
@@ -13,7 +13,8 @@ constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 12
 constexpr PetscInt   ROWS_FOR_LONGER_SHORT = 1000000;
 constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768, ROWS_FOR_FOUR_TILES = 65536;
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
-constexpr PetscCount DICT_MIN = 800000;
+constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6;                                                                                   /* at least */
+constexpr PetscCount DICT_MIN                     = 800000;
 constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
 
 /* Where rows do not share their offsets: can slices of rows take all of them? */
@@ -28,10 +29,16 @@ PetscInt ShortMax(PetscInt m, PetscBool common, PetscInt longest)
   return m >= ROWS_FOR_LONGER_SHORT ? SHORT_MAX_UNEVEN_MANY : SHORT_MAX_UNEVEN;
 }
 
-PetscInt RowGroups(PetscInt m, PetscCount nnz, PetscBool common, PetscInt longest)
+/* Are values to be stored one by one? */
+bool AreStored(const AIJTCTraits *traits, const AIJTCParams *params)
 {
-  if (!common) return m >= ROWS_FOR_FOUR_GROUPS && nnz <= (PetscCount)LENGTH_FOR_FOUR_GROUPS_OTHER * m && AllMayBeShort(longest) ? 4 : 1;
-  if (m >= ROWS_FOR_FOUR_GROUPS) return 4;
+  return traits->distinct || (params->compress != AIJTC_COMPRESS_DECIDE && !(params->compress & AIJTC_COMPRESS_VALUE));
+}
+
+PetscInt RowGroups(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, bool stored)
+{
+  if (!traits->common) return m >= ROWS_FOR_FOUR_GROUPS && nnz <= (PetscCount)LENGTH_FOR_FOUR_GROUPS_OTHER * m && AllMayBeShort(traits->longest) ? 4 : 1;
+  if (m >= ROWS_FOR_FOUR_GROUPS) return stored && nnz >= (PetscCount)LENGTH_FOR_TWO_GROUPS_STORED * m ? 2 : 4;
   if (m >= ROWS_FOR_TWO_GROUPS && nnz <= (PetscCount)LENGTH_FOR_TWO_GROUPS * m) return 2;
   return m >= ROWS_FOR_TWO_SHORT && nnz <= (PetscCount)LENGTH_FOR_TWO_SHORT * m ? 2 : 1;
 }
@@ -68,9 +75,11 @@ PetscErrorCode CheckParams(const AIJTCParams *params)
 }
 } // namespace
 
-PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscInt bs, PetscBool common, PetscInt longest, AIJTCParams *params)
+PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params)
 {
-  const PetscInt long_min = common ? LONG_MIN_COMMON : LONG_MIN_OTHER, short_max = ShortMax(m, common, longest);
+  const PetscBool common   = traits->common;
+  const PetscInt  longest  = traits->longest;
+  const PetscInt  long_min = common ? LONG_MIN_COMMON : LONG_MIN_OTHER, short_max = ShortMax(m, common, longest);
 
   PetscFunctionBegin;
   PetscCheck(m >= 0 && n >= 0 && nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix of %" PetscInt_FMT " x %" PetscInt_FMT " with %" PetscCount_FMT " nonzeros: sizes must not be negative", m, n, nnz);
@@ -80,9 +89,9 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, PetscI
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = common ? WINDOW_COMMON : WINDOW_OTHER;
   if (params->gather == PETSC_DECIDE) params->gather = Gather(m, n, nnz, common, longest, params);
-  if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, common, longest);
+  if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, traits, AreStored(traits, params));
   if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
-  if (params->bs == PETSC_DECIDE) params->bs = bs;
+  if (params->bs == PETSC_DECIDE) params->bs = traits->bs;
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
   if (params->dict_min == PETSC_DECIDE) params->dict_min = DICT_MIN;
   PetscCall(CheckParams(params));

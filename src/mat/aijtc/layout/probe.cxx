@@ -2,10 +2,12 @@
    Method
      The block size is found by comparing the rows of would-be nodes. A block size that fails is given up as soon as too many groups differ, so that a matrix without blocks costs a few rows for
      each candidate, and one with blocks one pass over the row ends.
-     Whether rows share their offsets is told by a sample: the distinct offsets of a group are counted by sorting them. The longest row is looked for among all.
+     Whether rows share their offsets is told by a sample: the distinct offsets of a group are counted by sorting them. Whether their values are distinct, by the same sample: each row of a group is merged with the one of the
+     same unknown before it. The longest row is looked for among all.
 */
 #include <petsctc/private/aijtclayout.h>
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 namespace
@@ -62,29 +64,58 @@ Offsets OffsetsOf(PetscInt begin, PetscInt end, const PetscInt i[], const PetscI
   return std::unique(offset.begin(), offset.end()) - offset.begin() <= 2 * longest ? Offsets::Common : Offsets::Other;
 }
 
-bool HasCommonOffsets(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt bs)
+/* Rows f and e of the same unknown, bs apart: entries with equal offsets, and those of them with equal bits */
+void ComparePairs(PetscInt f, PetscInt e, PetscInt bs, const PetscInt i[], const PetscInt j[], const PetscScalar a[], PetscInt *pairs, PetscInt *equal)
+{
+  PetscInt k = i[f], l = i[e];
+
+  while (k < i[f + 1] && l < i[e + 1]) {
+    const PetscInt before = j[k] + bs, here = j[l];
+
+    if (before == here) {
+      ++*pairs;
+      *equal += !std::memcmp(a + k, a + l, sizeof(*a));
+    }
+    k += before <= here;
+    l += here <= before;
+  }
+}
+
+/* Of rows begin .. end - 1, which ascend */
+bool ValuesAreDistinct(PetscInt begin, PetscInt end, const PetscInt i[], const PetscInt j[], const PetscScalar a[], PetscInt bs)
+{
+  const auto floats = std::count_if(a + i[begin], a + i[end], [](PetscScalar v) { return v == (PetscScalar)(float)v; });
+  PetscInt   pairs = 0, equal = 0;
+
+  for (PetscInt r = begin + bs; r < end; r++) ComparePairs(r - bs, r, bs, i, j, a, &pairs, &equal);
+  return 2 * floats <= i[end] - i[begin] && pairs && 2 * equal <= pairs;
+}
+
+/* traits->bs is known */
+void LookIntoGroups(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits)
 {
   const PetscInt whole = m / AIJTC_LANES, groups = whole ? std::min(whole, (PetscInt)AIJTC_PROBE) : 1;
-  PetscInt       sampled = 0, common = 0;
+  PetscInt       sampled = 0, common = 0, distinct = 0;
 
   for (PetscInt g = 0; g < groups; g++) {
-    const PetscInt row   = (PetscInt)((PetscCount)g * whole / groups) * AIJTC_LANES;
-    const Offsets  found = OffsetsOf(row, std::min(m, row + AIJTC_LANES), i, j, bs);
+    const PetscInt row = (PetscInt)((PetscCount)g * whole / groups) * AIJTC_LANES, end = std::min(m, row + AIJTC_LANES);
+    const Offsets  found = OffsetsOf(row, end, i, j, traits->bs);
 
     sampled += found != Offsets::None;
     common += found == Offsets::Common;
+    distinct += found == Offsets::Common && ValuesAreDistinct(row, end, i, j, a, traits->bs);
   }
-  return 4 * common >= 3 * sampled;
+  traits->common   = (PetscBool)(4 * common >= 3 * sampled);
+  traits->distinct = (PetscBool)(sampled && 4 * distinct >= 3 * sampled);
 }
 } // namespace
 
-PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt *bs, PetscBool *common, PetscInt *longest, PETSC_UNUSED PetscTCStream stream)
+PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PETSC_UNUSED PetscTCStream stream)
 {
   PetscFunctionBegin;
-  *bs = AIJTC_MAX_BS;
-  while (*bs > 1 && !HasBlocks(m, i, j, *bs)) --*bs;
-  *common  = (PetscBool)HasCommonOffsets(m, i, j, *bs);
-  *longest = 0;
-  for (PetscInt r = 0; r < m; r++) *longest = std::max(*longest, i[r + 1] - i[r]);
+  *traits = {AIJTC_MAX_BS, 0, PETSC_TRUE, PETSC_FALSE};
+  while (traits->bs > 1 && !HasBlocks(m, i, j, traits->bs)) traits->bs--;
+  LookIntoGroups(m, i, j, a, traits);
+  for (PetscInt r = 0; r < m; r++) traits->longest = std::max(traits->longest, i[r + 1] - i[r]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
