@@ -90,21 +90,21 @@ __device__ __forceinline__ SliceView LoadSlice(const LayoutView &A, PetscInt s, 
 /* ---- values: how entry `at` of a slice is read */
 
 struct DoubleValues {
-  static constexpr bool                         constant = false;
+  static constexpr bool                         constant = false, zeros = true; /* zeros: where there is no entry it reads as 0.0, in slices with deltas */
   typedef PetscScalar                           Raw;
   static __device__ __forceinline__ Raw         load(const SliceView &s, int at) { return __ldcs(reinterpret_cast<const PetscScalar *>(s.value) + at); }
   static __device__ __forceinline__ PetscScalar get(const SliceView &, Raw raw) { return raw; }
 };
 
 struct FloatValues {
-  static constexpr bool                         constant = false;
+  static constexpr bool                         constant = false, zeros = true;
   typedef float                                 Raw;
   static __device__ __forceinline__ Raw         load(const SliceView &s, int at) { return __ldcs(reinterpret_cast<const float *>(s.value) + at); }
   static __device__ __forceinline__ PetscScalar get(const SliceView &, Raw raw) { return (PetscScalar)raw; }
 };
 
 struct DictValues {
-  static constexpr bool                         constant = false;
+  static constexpr bool                         constant = false, zeros = false;
   typedef uint8_t                               Raw;
   static __device__ __forceinline__ Raw         load(const SliceView &s, int at) { return __ldcs(s.value + at); }
   static __device__ __forceinline__ PetscScalar get(const SliceView &s, Raw raw) { return __ldg(s.dict + raw); }
@@ -112,7 +112,7 @@ struct DictValues {
 
 /* AIJTC_FORM_CONST: `at` is slot * period + remainder */
 struct ConstValues {
-  static constexpr bool                         constant = true;
+  static constexpr bool                         constant = true, zeros = false;
   typedef PetscScalar                           Raw;
   static __device__ __forceinline__ Raw         load(const SliceView &s, int at) { return __ldg(reinterpret_cast<const PetscScalar *>(s.value) + at); }
   static __device__ __forceinline__ PetscScalar get(const SliceView &, Raw raw) { return raw; }
@@ -165,13 +165,14 @@ enum Placing {
 };
 
 /*
-   Slots t .. t+U-1 of a slice. before_x(t): above. add(r, on, a, b) is called in ascending (u, r): value a and gathered b of this lane's entry, on: it has one (a and b are 0 if not).
+   Slots t .. t+U-1 of a slice. before_x(t): above. add(r, on, a, b) is called in ascending (u, r): value a and gathered b of this lane's entry, on: it has one, or a b may be added all the same. Where there is none, a is 0.0, and so is b, or
+   -0.0, where a b may be added: it changes no sum. Additions without a condition leave their predicates to the loads of x, of which those of a batch are to be under way together: there are seven.
    PART: some of the slots may not exist. x: a pointer, or what has x[column].
 */
 template <int R, int U, int BYTES, class Values, Placing PLACING, bool PART, int STEP, class X, class Before, class Add>
 __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, const Refs<R, STEP> &refs, const X &x, Before before_x, Add add)
 {
-  constexpr bool       FULL = PLACING == PLACING_FULL;
+  constexpr bool       FULL = PLACING == PLACING_FULL, harmless = R == 1 && BYTES && Values::zeros; /* with more row groups the condition costs less than the registers */
   const unsigned       mine = 1u << lane, below = mine - 1;
   AIJTCSlot            head[U];
   unsigned             mask[U][R];
@@ -218,7 +219,7 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
     for (int r = 0; r < R; r++) {
       const bool on = FULL && !PART ? true : (mask[u][r] & mine) != 0;
 
-      b[u][r] = on ? x[col[u][r]] : 0.0;
+      b[u][r] = on ? x[col[u][r]] : (harmless ? -0.0 : 0.0);
     }
   }
 #pragma unroll
@@ -227,7 +228,7 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
     for (int r = 0; r < R; r++) {
       const bool on = FULL && !PART ? true : (mask[u][r] & mine) != 0;
 
-      add(r, on, on ? Values::get(s, raw[u][r]) : 0.0, b[u][r]);
+      add(r, harmless || on, harmless || on ? Values::get(s, raw[u][r]) : 0.0, b[u][r]);
     }
   }
 }
