@@ -9,7 +9,7 @@
      In runs: rows that do not share their offsets still have neighbours' columns near each other if they are numbered well, which is told by how far they reach (layout->stride again). A block of
      RUN_WARPS warps has a multiprocessor for itself and takes a run of slices: its L1 holds what thousands of consecutive rows read. A million tetrahedra nodes, RCM numbering: 110 -> 96 us; a
      random one would be 3 % slower. Not with two row groups, which such rows have on request alone.
-     Slots known ahead: of longer rows whose values are stored, one slice after the other, by a kernel of its own (mult_stored.cu).
+     Slots known ahead: of rows that share their offsets and whose values are stored, one slice after the other, by a kernel of its own (mult_stored.cu).
      Planes swept: with few offsets, and lines that windows of x hold, in shared memory instead of L1, by a kernel of its own (mult_sweep.cu).
 */
 #include "mult.cuh"
@@ -22,7 +22,6 @@ constexpr int      RUN_WARPS   = 32;
 constexpr unsigned PLANES      = 8;  /* one after the other */
 constexpr unsigned RUN         = 8;  /* slices of a warp at most: longer runs, far from each other, would share less of L2 */
 constexpr PetscInt NEAR        = 16; /* columns are near if they are within this part of the rows */
-constexpr PetscInt MANY_ROWS   = 8000000;
 
 struct SliceOrder {
   PetscInt begin, end; /* slices */
@@ -73,13 +72,7 @@ SliceOrder OrderOf(const AIJTCLayout &A)
   return order;
 }
 
-/* Are x and values to be asked for in any order? Of very many rows without deltas and with stored values: 7-point 256^3 takes 302 us so, 321 if x come behind the values; 160^3 78.4 and 76.5 */
-bool InAnyOrder(const AIJTCLayout &A)
-{
-  return A.common && A.m >= MANY_ROWS && A.nvalue >= (PetscCount)sizeof(PetscScalar) * A.nnz && A.params.compress & AIJTC_COMPRESS_PATTERN;
-}
-
-template <int R, int WARPS, bool ahead = true>
+template <int R, int WARPS>
 __global__ void __launch_bounds__(AIJTC_LANES *WARPS, ROWS_BLOCKS *AIJTC_WARPS / WARPS)
   RowsKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
@@ -89,12 +82,12 @@ __global__ void __launch_bounds__(AIJTC_LANES *WARPS, ROWS_BLOCKS *AIJTC_WARPS /
   if constexpr (WARPS == RUN_WARPS) {
     const PetscInt end = RunOf(order, blockIdx.x + 1);
 
-    for (PetscInt slice = RunOf(order, blockIdx.x) + (PetscInt)(threadIdx.x / AIJTC_LANES); slice < end; slice += WARPS) RowsSlice<R, ahead>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+    for (PetscInt slice = RunOf(order, blockIdx.x) + (PetscInt)(threadIdx.x / AIJTC_LANES); slice < end; slice += WARPS) RowsSlice<R>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
   } else {
     for (unsigned k = 0; k < order.deep; k++) {
       const PetscInt slice = SliceOf(order, k);
 
-      if (slice < order.end) RowsSlice<R, ahead>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+      if (slice < order.end) RowsSlice<R>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
     }
   }
   dots.finish();
@@ -110,9 +103,6 @@ PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscSc
   if constexpr (R != 2) {
     if (order.warps == RUN_WARPS) kernel = RowsKernel<R, RUN_WARPS>;
   }
-  if constexpr (R == 4) {
-    if (InAnyOrder(A)) kernel = RowsKernel<R, AIJTC_WARPS, false>;
-  }
   PetscCall(LaunchOverlapping(kernel, order.nblocks, AIJTC_LANES * order.warps, AIJTCDotBytes(dots, order.warps), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -123,7 +113,7 @@ unsigned AIJTCRowsBlocks(const AIJTCLayout &A)
   if (!A.nslices[AIJTC_ROWS]) return 0;
   if (A.params.gather) return (unsigned)A.nblocks;
 
-  const unsigned swept = AIJTCSweepBlocks(A), stored = swept ? 0 : AIJTCStoredBlocks(A);
+  const unsigned swept = AIJTCSweepBlocks(A), stored = swept ? 0 : AIJTCStoredBlocks(A, true);
   return swept ? swept : (stored ? stored : OrderOf(A).nblocks);
 }
 
@@ -133,7 +123,7 @@ PetscErrorCode AIJTCLayoutMultRows_CUDA(const AIJTCLayout *layout, const PetscSc
   if (!layout->nslices[AIJTC_ROWS]) PetscFunctionReturn(PETSC_SUCCESS);
   if (layout->params.gather) PetscCall(AIJTCLayoutMultGathered_CUDA(layout, x, y, z, dots, stream));
   else if (AIJTCSweepBlocks(*layout)) PetscCall(AIJTCLayoutMultSwept_CUDA(layout, x, y, z, dots, stream));
-  else if (AIJTCStoredBlocks(*layout)) PetscCall(AIJTCLayoutMultStored_CUDA(layout, x, y, z, dots, stream));
+  else if (AIJTCStoredBlocks(*layout, dots.w)) PetscCall(AIJTCLayoutMultStored_CUDA(layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 4) PetscCall(Launch<4>(*layout, x, y, z, dots, stream));
   else if (layout->params.rrows == 2) PetscCall(Launch<2>(*layout, x, y, z, dots, stream));
   else PetscCall(Launch<1>(*layout, x, y, z, dots, stream));

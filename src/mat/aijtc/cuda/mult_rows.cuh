@@ -27,15 +27,13 @@ __device__ __forceinline__ void StoreRows(const LayoutView &A, const SliceView &
   dots.add(row, result);
 }
 
-/* ahead: of x all else of its batch is asked for, before the launch before is over too. Else x and values in any order, when it is */
-template <int R, bool ahead = true, class X, class Dots>
+template <int R, class X, class Dots>
 __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const X &x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
   const SliceView s = LoadSlice<R>(A, slice, A.bs);
   RowSums<R>      sums;
 
-  if constexpr (ahead) AddRows(A, s, lane, x, sums, LaunchBeforeX());
+  AddRows(A, s, lane, x, sums, LaunchBeforeX());
   WaitForLaunchBefore(); /* a slice without slots has not waited yet */
-  if constexpr (!ahead) AddRows(A, s, lane, x, sums);
   StoreRows(A, s, m, lane, sums, y, z, dots);
 }
