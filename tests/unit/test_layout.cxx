@@ -1449,6 +1449,8 @@ TEST(LayoutParams, FollowTheRuleWhereValuesAreStored)
     {500000,   3000000,   2},
     {500000,   2999999,   4},
     {500000,   50000000,  2},
+    {7999999,  60000000,  2},
+    {8000000,  60000000,  2}, /* 4 with deltas, too */
     {20000000, 120000000, 2}
   };
 
@@ -1456,7 +1458,8 @@ TEST(LayoutParams, FollowTheRuleWhereValuesAreStored)
     for (PetscBool distinct : {PETSC_FALSE, PETSC_TRUE}) {
       for (AIJTCCompress compress : {AIJTC_COMPRESS_DECIDE, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE, AIJTC_COMPRESS_BOTH}) {
         const AIJTCTraits traits = {1, 100, PETSC_TRUE, distinct};
-        const bool        stored = distinct || compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_PATTERN;
+        const bool        deltas = compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_VALUE;
+        const bool        stored = (distinct || compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_PATTERN) && !(deltas && c.m >= 8000000);
         AIJTCParams       p      = undecided;
 
         p.compress = compress;

@@ -235,7 +235,7 @@ TEST_P(MultDot, ManyBlocks)
       params.short_max = short_max;
       ProductAndDots product(GetParam(), A, params, common);
 
-      if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), short_max ? (common ? 4688u : 132u) : 0u); }
+      if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), short_max ? (common ? 586u : 132u) : 0u); }
       ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 6));
     }
   }
@@ -252,6 +252,27 @@ TEST_P(MultDot, StoredValuesOfLongRows)
       ASSERT_GE(A.j.size(), 16 * (size_t)A.m);
       ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 21));
     }
+  }
+}
+
+/* So many slices that with dot products a warp takes 8 rows of a lane one after the other, or 4 at once (mult_stored.cu) */
+TEST_P(MultDot, StoredValuesOfManyRows)
+{
+  static constexpr std::pair<PetscInt, unsigned> cases[] = {
+    {1, 1075},
+    {2, 1075},
+    {4, 2149}
+  };
+  Csr A = Banded(1100000, 1100000, {-50, 0, 3});
+
+  SetValues(A, ValueKind::Random);
+  for (auto [rrows, blocks] : cases) {
+    ProductAndDots product(GetParam(), A, {1024, 128, 8192, rrows, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, true);
+    const Vector   x = RandomVector(A.n, 7), w = RandomVector(A.m, 8), first = product.MultDot(x, w).sums;
+
+    if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), blocks); }
+    ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 9));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(first, product.MultDot(x, w).sums));
   }
 }
 

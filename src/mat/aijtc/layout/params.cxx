@@ -13,8 +13,8 @@ constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 12
 constexpr PetscInt   ROWS_FOR_LONGER_SHORT = 1000000;
 constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768, ROWS_FOR_FOUR_TILES = 65536;
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
-constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6;                                                                                   /* at least */
-constexpr PetscCount DICT_MIN                     = 800000;
+constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6 /* at least */, ROWS_FOR_FOUR_GROUPS_DELTAS = 8000000;
+constexpr PetscCount DICT_MIN = 800000;
 constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
 
 /* Where rows do not share their offsets: can slices of rows take all of them? */
@@ -29,16 +29,19 @@ PetscInt ShortMax(PetscInt m, PetscBool common, PetscInt longest)
   return m >= ROWS_FOR_LONGER_SHORT ? SHORT_MAX_UNEVEN_MANY : SHORT_MAX_UNEVEN;
 }
 
-/* Are values to be stored one by one? */
-bool AreStored(const AIJTCTraits *traits, const AIJTCParams *params)
+/* Does the product take two row groups of so many rows as well as four? Where values are to be stored one by one, but for the shortest rows, and for very many that store deltas too (mult_stored.cu) */
+bool TwoGroupsDo(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, const AIJTCParams *params)
 {
-  return traits->distinct || (params->compress != AIJTC_COMPRESS_DECIDE && !(params->compress & AIJTC_COMPRESS_VALUE));
+  const PetscInt compress = params->compress == AIJTC_COMPRESS_DECIDE ? (PetscInt)AIJTC_COMPRESS_BOTH : (PetscInt)params->compress;
+
+  if (nnz < (PetscCount)LENGTH_FOR_TWO_GROUPS_STORED * m || (!(compress & AIJTC_COMPRESS_PATTERN) && m >= ROWS_FOR_FOUR_GROUPS_DELTAS)) return false;
+  return traits->distinct || !(compress & AIJTC_COMPRESS_VALUE);
 }
 
-PetscInt RowGroups(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, bool stored)
+PetscInt RowGroups(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, const AIJTCParams *params)
 {
   if (!traits->common) return m >= ROWS_FOR_FOUR_GROUPS && nnz <= (PetscCount)LENGTH_FOR_FOUR_GROUPS_OTHER * m && AllMayBeShort(traits->longest) ? 4 : 1;
-  if (m >= ROWS_FOR_FOUR_GROUPS) return stored && nnz >= (PetscCount)LENGTH_FOR_TWO_GROUPS_STORED * m ? 2 : 4;
+  if (m >= ROWS_FOR_FOUR_GROUPS) return TwoGroupsDo(m, nnz, traits, params) ? 2 : 4;
   if (m >= ROWS_FOR_TWO_GROUPS && nnz <= (PetscCount)LENGTH_FOR_TWO_GROUPS * m) return 2;
   return m >= ROWS_FOR_TWO_SHORT && nnz <= (PetscCount)LENGTH_FOR_TWO_SHORT * m ? 2 : 1;
 }
@@ -89,7 +92,7 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, const 
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = common ? WINDOW_COMMON : WINDOW_OTHER;
   if (params->gather == PETSC_DECIDE) params->gather = Gather(m, n, nnz, common, longest, params);
-  if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, traits, AreStored(traits, params));
+  if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, traits, params);
   if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
   if (params->bs == PETSC_DECIDE) params->bs = traits->bs;
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
