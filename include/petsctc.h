@@ -105,7 +105,7 @@ PETSC_EXTERN const char *const MatAIJTCBackendTypes[];
    The matrix is cut into slices, each multiplied by one warp. A slice stores its columns as offsets of 0 (none), 1, 2 or 4 bytes, and its values as constants of whole slots, as
    indices into a dictionary, as floats or as doubles, whichever holds them exactly; slices without nonzeros are in no form's count.
 
-   An entry that does not exist is never multiplied. Slices that are nearly full, and those of gathered layouts that are mostly so, store zeros for the entries that rows lack: `padding`.
+   An entry that does not exist is never multiplied by a number of the vector. Slices that are nearly full, and those of gathered layouts that are mostly so, store zeros for the entries that rows lack: `padding`.
 
 .seealso: `MATAIJTC`, `MatAIJTCGetInfo()`
 S*/

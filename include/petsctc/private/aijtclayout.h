@@ -18,7 +18,7 @@
      packed  only entries that exist have places: the place of lane l's entry is a count of mask bits
    A slice with entries that is not FULL is SPREAD if it stores something for each entry (deltas, or values and not FORM_CONST) and there are few holes: 14 places <= 15 entries, places = 32 R slots, or in a
    gathered layout 3 places <= 4 entries. Lanes then read whole 32-byte sectors. Holes have no say in anything else: forms, constants and the dictionary are chosen as if they were not there.
-   An entry that does not exist is never multiplied: an Inf or NaN in x stays with the rows that have the entry.
+   No x is read for an entry that does not exist: an Inf or NaN in x stays with the rows that have the entry. Kernels may multiply the zero of a hole by -0.0.
 
    Pattern. Entry (t, r, l) has column  ref(r, l) + base[t] + delta,  where ref is the lane for a LONG slice and, for the others, the matrix row rounded down to a multiple of bs
    (the rows of a node of a vector-valued problem share their columns). A slice stores delta in 0, 1, 2 or 4 bytes; 0 bytes: delta is 0 for all.

@@ -47,7 +47,7 @@ PETSC_INTERN PetscErrorCode AIJTCCsrDiagonalScale_CUDA(PetscInt m, PetscCount nn
 PETSC_INTERN PetscErrorCode AIJTCCsrTranspose_Host(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], PetscInt ti[], PetscInt tj[], PetscInt perm[], PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCCsrTranspose_CUDA(PetscInt m, PetscInt n, PetscCount nnz, const PetscInt i[], const PetscInt j[], PetscInt ti[], PetscInt tj[], PetscInt perm[], PetscTCStream stream);
 
-/* How to slice an m x n matrix of nnz nonzeros; bs, common and longest: see AIJTCProbe (aijtclayout.h) */
+/* How to slice an m x n matrix of nnz nonzeros with these traits (aijtclayout.h) */
 typedef PetscErrorCode (*AIJTCChooseParams)(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params);
 
 /* The layout of the n x m transpose, and perm[nnz] as above, in its memory space and to be freed by AIJTCTransposedDestroy. On failure both hold nothing */

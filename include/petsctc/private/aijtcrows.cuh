@@ -3,7 +3,7 @@
 
    Method
      One lane a row of each of R groups of 32 rows. Every row adds its entries one after the other in CSR order, whatever the slice's form: the bits of the product do not depend on compression. Lanes add
-     nothing for an entry that they do not have.
+     nothing for an entry that they do not have, or -0.0, which changes no sum.
 
      Consecutive rows with bs = 1 have a path of their own for offset patterns: the R groups' addresses differ by constants.
 

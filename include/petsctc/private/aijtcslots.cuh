@@ -4,7 +4,7 @@
    Method
      A batch of U slots is requested at once: first the slots' heads and masks (the same address in all lanes: one broadcast each), then, nothing waiting in between, values and deltas, then the gathered
      x. A product whose launch overlaps the one before has all but x on its way, or there, when that is over. In packed slices the place of a lane's entry is a count of mask bits, and lanes without an entry request nothing. In spread ones every lane has a place, so that the lanes of a slot read whole
-     sectors and places are known before the masks arrive; what a hole holds is thrown away.
+     sectors and places are known before the masks arrive; what a hole holds, zero bits, is thrown away or multiplied by -0.0.
 
      What is known of a slice decides which code reads it: bytes of a delta, form of the values, masks or none, rows consecutive with bs = 1 or not. All of it is the same for the whole warp.
 

@@ -34,7 +34,7 @@ PETSC_INTERN PetscErrorCode AIJTCLayoutMultGathered_CUDA(const AIJTCLayout *layo
 /* Of planes that are swept, instead: its blocks, 0 where they are not */
 unsigned                    AIJTCSweepBlocks(const AIJTCLayout &A);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultSwept_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
-/* Of longer rows whose values are stored one by one, instead: its blocks, 0 where they are not */
+/* Of rows that share their offsets and whose values are stored one by one, instead: its blocks, with dot products or without, 0 where they are not */
 unsigned                    AIJTCStoredBlocks(const AIJTCLayout &A, bool dots);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultStored_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);

@@ -4,7 +4,7 @@
 
    Memory traffic
      See aijtcslots.cuh; per row 8 bytes of z (8 more for y), 4 of rid where rows are listed; 32 bytes a slice; x once if its reuse distance fits the caches.
-     7-point 256^3, R = 4: values stored 938 MB + slots and masks 25 MB + slices 4 MB + vectors 268 MB, 287 us at 4.3 TB/s; constant values 306 MB, 71 us.
+     7-point 256^3, R = 4, constant values: 306 MB, 71 us at 4.3 TB/s; values stored: mult_stored.cu.
 */
 #pragma once
 

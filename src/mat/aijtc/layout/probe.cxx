@@ -70,7 +70,7 @@ void ComparePairs(PetscInt f, PetscInt e, PetscInt bs, const PetscInt i[], const
   PetscInt k = i[f], l = i[e];
 
   while (k < i[f + 1] && l < i[e + 1]) {
-    const PetscInt before = j[k] + bs, here = j[l];
+    const PetscInt before = j[k], here = j[l] - bs;
 
     if (before == here) {
       ++*pairs;
