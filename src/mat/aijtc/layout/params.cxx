@@ -32,10 +32,8 @@ PetscInt ShortMax(PetscInt m, PetscBool common, PetscInt longest)
 /* Does the product take two row groups of so many rows as well as four? Where values are to be stored one by one, but for the shortest rows, and for very many that store deltas too (mult_stored.cu) */
 bool TwoGroupsDo(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, const AIJTCParams *params)
 {
-  const PetscInt compress = params->compress == AIJTC_COMPRESS_DECIDE ? (PetscInt)AIJTC_COMPRESS_BOTH : (PetscInt)params->compress;
-
-  if (nnz < (PetscCount)LENGTH_FOR_TWO_GROUPS_STORED * m || (!(compress & AIJTC_COMPRESS_PATTERN) && m >= ROWS_FOR_FOUR_GROUPS_DELTAS)) return false;
-  return traits->distinct || !(compress & AIJTC_COMPRESS_VALUE);
+  if (nnz < (PetscCount)LENGTH_FOR_TWO_GROUPS_STORED * m || (!(params->compress & AIJTC_COMPRESS_PATTERN) && m >= ROWS_FOR_FOUR_GROUPS_DELTAS)) return false;
+  return traits->distinct || !(params->compress & AIJTC_COMPRESS_VALUE);
 }
 
 PetscInt RowGroups(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, const AIJTCParams *params)
@@ -49,7 +47,7 @@ PetscInt RowGroups(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, const 
 /* Nonzeros enough that a column may be needed twice in a block: 4.5 a row */
 PetscInt Gather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, const AIJTCParams *params)
 {
-  const bool compressed = params->compress == AIJTC_COMPRESS_DECIDE || params->compress & AIJTC_COMPRESS_PATTERN;
+  const bool compressed = params->compress & AIJTC_COMPRESS_PATTERN;
   const bool may        = m == n && longest <= params->short_max && (params->rrows == PETSC_DECIDE || params->rrows == 1);
 
   if (common || !compressed || !may || m < ROWS_FOR_GATHER || 2 * nnz < 9 * (PetscCount)m) return 0;
@@ -91,11 +89,11 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, const 
   if (params->short_max == PETSC_DECIDE) params->short_max = params->long_min == PETSC_DECIDE ? short_max : std::min(short_max, params->long_min);
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = common ? WINDOW_COMMON : WINDOW_OTHER;
+  if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH; /* before what depends on it */
   if (params->gather == PETSC_DECIDE) params->gather = Gather(m, n, nnz, common, longest, params);
   if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, traits, params);
   if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
   if (params->bs == PETSC_DECIDE) params->bs = traits->bs;
-  if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH;
   if (params->dict_min == PETSC_DECIDE) params->dict_min = DICT_MIN;
   PetscCall(CheckParams(params));
   PetscFunctionReturn(PETSC_SUCCESS);
