@@ -1276,14 +1276,15 @@ AIJTCTraits TraitsOf(const Csr &A, Made made)
 {
   AIJTCTraits traits = {0, -1, (PetscBool)2, (PetscBool)2};
 
-  if (made == Made::OnHost) EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr), PETSC_SUCCESS);
-#if PETSCTC_HAVE_CUDA
-  else {
-    Array<PetscInt>    i(true, A.i), j(true, A.j);
-    Array<PetscScalar> a(true, A.a);
-
-    EXPECT_EQ(AIJTCProbe_CUDA(A.m, i, j, a, &traits, nullptr), PETSC_SUCCESS);
+  if (made == Made::OnHost) {
+    EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr), PETSC_SUCCESS);
+    return traits;
   }
+#if PETSCTC_HAVE_CUDA
+  Array<PetscInt>    i(true, A.i), j(true, A.j);
+  Array<PetscScalar> a(true, A.a);
+
+  EXPECT_EQ(AIJTCProbe_CUDA(A.m, i, j, a, &traits, nullptr), PETSC_SUCCESS);
 #endif
   return traits;
 }
