@@ -255,19 +255,16 @@ TEST_P(MultDot, StoredValuesOfLongRows)
   }
 }
 
-/* So many slices that with dot products a warp takes 8 rows of a lane one after the other, or 4 at once (mult_stored.cu) */
-TEST_P(MultDot, StoredValuesOfManyRows)
+using BlocksOfRowGroups = std::pair<PetscInt, unsigned>; /* row groups of a slice, blocks of its product */
+
+/* 1.1 million rows */
+void ExpectOfManyRows(Backend backend, bool common, const std::vector<BlocksOfRowGroups> &cases)
 {
-  static constexpr std::pair<PetscInt, unsigned> cases[] = {
-    {1, 1075},
-    {2, 1075},
-    {4, 2149}
-  };
   Csr A = Banded(1100000, 1100000, {-50, 0, 3});
 
   SetValues(A, ValueKind::Random);
   for (auto [rrows, blocks] : cases) {
-    ProductAndDots product(GetParam(), A, {1024, 128, 8192, rrows, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, true);
+    ProductAndDots product(backend, A, {1024, 128, 8192, rrows, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, common);
     const Vector   x = RandomVector(A.n, 7), w = RandomVector(A.m, 8), first = product.MultDot(x, w).sums;
 
     if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), blocks); }
@@ -276,27 +273,28 @@ TEST_P(MultDot, StoredValuesOfManyRows)
   }
 }
 
+/* So many slices that with dot products a warp takes 8 rows of a lane one after the other, or 4 at once (mult_stored.cu) */
+TEST_P(MultDot, StoredValuesOfManyRows)
+{
+  const std::vector<BlocksOfRowGroups> cases = {
+    {1, 1075},
+    {2, 1075},
+    {4, 2149}
+  };
+
+  ExpectOfManyRows(GetParam(), true, cases);
+}
+
 /* More runs than multiprocessors, 4 rows a lane, and 2, which are not taken in runs */
 TEST_P(MultDot, ManyRuns)
 {
-  static constexpr std::pair<PetscInt, unsigned> cases[] = {
+  const std::vector<BlocksOfRowGroups> cases = {
     {1, 264 },
     {2, 4297},
     {4, 132 }
   };
-  Csr         A      = Banded(1100000, 1100000, {-50, 0, 3});
-  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0};
 
-  SetValues(A, ValueKind::Random);
-  for (auto [rrows, blocks] : cases) {
-    params.rrows = rrows;
-    ProductAndDots product(GetParam(), A, params);
-    const Vector   x = RandomVector(A.n, 7), w = RandomVector(A.m, 8), first = product.MultDot(x, w).sums;
-
-    if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), blocks); }
-    ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 9));
-    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(first, product.MultDot(x, w).sums));
-  }
+  ExpectOfManyRows(GetParam(), false, cases);
 }
 
 /* 110 planes of 157 slices, 10 blocks side by side and 22 behind each other with 5 planes each */

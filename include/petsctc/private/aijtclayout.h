@@ -249,6 +249,12 @@ typedef struct {
   PetscBool common, distinct;
 } AIJTCTraits;
 
+/* Of a matrix without nonzeros */
+static constexpr AIJTCTraits AIJTC_TRAITS_EMPTY = {1, 0, PETSC_TRUE, PETSC_FALSE};
+
+/* Layouts of that many rows whose entries all have deltas are multiplied by the kernel that keeps fewer loads under way (mult_stored.cu), so that their row groups (params.cxx) are chosen for it */
+static constexpr PetscInt AIJTC_MANY_ROWS_DELTAS = 8000000;
+
 /* Arrays live on host / device */
 PETSC_INTERN PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PetscTCStream stream);

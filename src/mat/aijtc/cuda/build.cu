@@ -119,20 +119,19 @@ PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], F
 
 PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
 {
-  const AIJTCTraits nothing = {1, 0, PETSC_TRUE, PETSC_FALSE};
-  Scratch           scratch(stream), kept(stream);
-  StreamCounts      streams;
-  Found            *found;
-  uint8_t          *flag;
-  PetscInt         *group, *places;
-  Units            *unit  = nullptr;
-  const auto        place = [&](Block &block) {
+  Scratch      scratch(stream), kept(stream);
+  StreamCounts streams;
+  Found       *found;
+  uint8_t     *flag;
+  PetscInt    *group, *places;
+  Units       *unit  = nullptr;
+  const auto   place = [&](Block &block) {
     block.Place(1, &found);
     block.Place(GroupsOf(layout->m, layout->params), &flag);
   };
 
   PetscFunctionBegin;
-  PetscCall(AIJTCParamsResolve(layout->m, layout->n, 0, &nothing, &layout->params)); /* checks them */
+  PetscCall(AIJTCParamsResolve(layout->m, layout->n, 0, &AIJTC_TRAITS_EMPTY, &layout->params)); /* checks them */
   PetscCall(AllocateStart(layout, stream));
   if (!layout->m) {
     PetscCall(BuildEmpty(layout, stream));

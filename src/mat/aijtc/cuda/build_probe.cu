@@ -182,7 +182,7 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   ProbeCounts   *found, counts;
 
   PetscFunctionBegin;
-  *traits = {1, 0, PETSC_TRUE, PETSC_FALSE};
+  *traits = AIJTC_TRAITS_EMPTY;
   if (!m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(scratch.Get(1, &found));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));

@@ -23,10 +23,9 @@
 
 namespace
 {
-constexpr int      STORED_BLOCKS = 8;       /* of a multiprocessor at least: 64 registers */
-constexpr int      STORED_BATCH  = 8;       /* entries of a lane under way */
-constexpr PetscInt SHORTEST      = 2;       /* nonzeros of a row in the mean */
-constexpr PetscInt MANY_ROWS     = 8000000; /* too many where each entry has a delta: 7-point 256^3 takes 420 us, 410 by the other kernel */
+constexpr int      STORED_BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
+constexpr int      STORED_BATCH  = 8; /* entries of a lane under way */
+constexpr PetscInt SHORTEST      = 2; /* nonzeros of a row in the mean */
 constexpr unsigned MANY_BLOCKS   = 4 * MULTIPROCESSORS * STORED_BLOCKS;
 constexpr unsigned DEEP          = 8; /* rows of a lane in products with dot products, of which each block leaves sums for others to add: 7-point 256^3 cg 581 us an iteration with 2, 559 with 4, 544 with 8 */
 
@@ -224,7 +223,7 @@ unsigned AIJTCStoredBlocks(const AIJTCLayout &A, bool dots)
   const bool     stored = A.common && A.exact_always && !A.params.gather && A.nslices[AIJTC_ROWS] && A.nconsecutive == A.nslices[AIJTC_ROWS], deltas = !(A.params.compress & AIJTC_COMPRESS_PATTERN);
   const bool     deep = dots && A.params.bs == 1 && A.params.rrows < 4 && blocks > MANY_BLOCKS;
 
-  if (!stored || A.nnz < (PetscCount)SHORTEST * A.m || (deltas && A.m >= MANY_ROWS)) return 0;
+  if (!stored || A.nnz < (PetscCount)SHORTEST * A.m || (deltas && A.m >= AIJTC_MANY_ROWS_DELTAS)) return 0;
   return deep ? (blocks * (unsigned)A.params.rrows - 1) / DEEP + 1 : blocks;
 }
 

@@ -167,16 +167,15 @@ PetscErrorCode PlanRows(const PetscInt j[], AIJTCLayout *layout, PetscInt *place
 
 PetscErrorCode Build(const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout)
 {
-  const AIJTCTraits nothing = {1, 0, PETSC_TRUE, PETSC_FALSE};
-  const PetscInt    m       = layout->m;
-  PetscInt         *places;
-  PetscBool         fits = PETSC_TRUE;
-  PetscErrorCode    ierr;
+  const PetscInt m = layout->m;
+  PetscInt      *places;
+  PetscBool      fits = PETSC_TRUE;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(CheckInput(m, layout->n, i, j, a));
   layout->nnz = m ? i[m] : 0;
-  PetscCall(AIJTCParamsResolve(m, layout->n, layout->nnz, &nothing, &layout->params)); /* checks them */
+  PetscCall(AIJTCParamsResolve(m, layout->n, layout->nnz, &AIJTC_TRAITS_EMPTY, &layout->params)); /* checks them */
   PetscCall(PetscCalloc1((PetscCount)m + 1, &layout->start));
   if (m) std::copy(i, i + m + 1, layout->start);
   PetscCall(PlanRows(j, layout, &places));
