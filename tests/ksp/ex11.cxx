@@ -753,11 +753,11 @@ static PetscErrorCode WideGrid(PetscInt m, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* `decide` where solves one by one would read the matrix from its layout, which has more than 128 bytes a row: blocks of four columns, not of three. On the host nothing is counted */
+/* `decide` where solves one by one would read the matrix from its layout, which has more than 128 bytes a row: blocks of four columns, not of three, but of tiles, which those solves cannot read. On the host nothing is counted */
 static PetscErrorCode WideRows(void)
 {
-  char      text[512] = "", buffer[4000];
-  PetscBool found, aijtc, cuda;
+  char      text[512] = "", buffer[4000], form[16] = "";
+  PetscBool found, aijtc, cuda, tiles;
   VecType   type;
   KSP       ksp;
   Mat       A, B;
@@ -767,6 +767,8 @@ static PetscErrorCode WideRows(void)
   PetscCall(PetscMalloc1(1, &run));
   PetscCall(WideGrid(24, &A));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, "seqaijtc", &aijtc));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijtc_form", form, sizeof(form), NULL));
+  PetscCall(PetscStrcmp(form, "tile", &tiles));
   PetscCall(MatGetVecType(A, &type));
   PetscCall(PetscStrstr(type, "cuda", (char **)&type));
   cuda = (PetscBool)(type != NULL);
@@ -774,7 +776,7 @@ static PetscErrorCode WideRows(void)
     PetscCall(Dense(A, columns, &B));
     PetscCall(FillColumns(A, B, 1));
     const Case        c    = {"", A, B, NULL, PCJACOBI, KSP_NORM_PRECONDITIONED, 0, 0, 0.0, PETSC_FALSE, NULL, NULL};
-    const char *const says = !cuda ? "matrix solves" : (columns == 4 && aijtc ? "columns: 1, by columns: 0\n" : (aijtc ? "by columns: 1 (last: resident solves may read the matrix from its layout)" : "columns: 0, by columns: 1 ("));
+    const char *const says = !cuda ? "matrix solves" : (aijtc && (tiles || columns == 4) ? "columns: 1, by columns: 0\n" : (aijtc ? "by columns: 1 (last: resident solves may read the matrix from its layout)" : "columns: 0, by columns: 1 ("));
 
     PetscCall(SetOption("resident", "layout"));
     PetscCall(Create(&c, "decide", &ksp));

@@ -8,6 +8,8 @@
 
      Sums are added slot by slot: with the bits of all other products.
 
+     Rows of five nonzeros, two to a lane, are one batch of ten entries a lane. There, with nodes, and with four rows a lane, 72 registers and a block less on each multiprocessor are faster where no wave more of blocks is needed.
+
    Layout
      include/petsctc/private/aijtclayout.h. Shared memory: sums of dot products; two segments for each warp.
 
@@ -41,11 +43,9 @@ struct alignas(8) StoredSlot {
 template <int R, bool NODES>
 constexpr bool IsDeep = R < 4 && !NODES;
 
-/* Sums of the slots of a slice */
-template <int R, bool NODES>
+/* Sums of the slots of a slice, U at once */
+template <int R, bool NODES, int U>
 class StoredSlice {
-  static constexpr int U = STORED_BATCH / R; /* slots of a batch */
-
 public:
   __device__ __forceinline__ StoredSlice(const LayoutView &A, PetscInt slice, int lane, StoredSlot<R> *slot) : s(LoadSlice<R>(A, slice, A.bs)), slot_(slot), lane_(lane)
   {
@@ -183,8 +183,8 @@ private:
   int            lane_, ref_[NODES ? R : 1];
 };
 
-template <int R, bool NODES>
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, STORED_BLOCKS)
+template <int R, bool NODES, int U, int BLOCKS>
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, BLOCKS)
   StoredKernel(const __grid_constant__ LayoutView A, PetscInt begin, PetscInt end, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   __shared__ StoredSlot<R> slots[AIJTC_WARPS][2 * AIJTC_LANES];
@@ -194,8 +194,8 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, STORED_BLOCKS)
 
   LetNextLaunchStart();
   for (PetscInt slice = begin + (PetscInt)(AIJTC_WARPS * blockIdx.x) + warp; slice < end; slice += (PetscInt)(AIJTC_WARPS * gridDim.x)) {
-    StoredSlice<R, NODES> stored(A, slice, lane, slots[warp]);
-    RowSums<R>            sums;
+    StoredSlice<R, NODES, U> stored(A, slice, lane, slots[warp]);
+    RowSums<R>               sums;
 
     stored.add(x, sums);
     WaitForLaunchBefore(); /* a slice without slots has not waited yet */
@@ -205,14 +205,35 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, STORED_BLOCKS)
   dots.finish();
 }
 
-template <int R>
+/* How often a multiprocessor's places are taken */
+constexpr unsigned WavesOf(unsigned blocks, int places)
+{
+  return (blocks - 1) / (MULTIPROCESSORS * (unsigned)places) + 1;
+}
+
+template <int R, bool NODES, int U>
 PetscErrorCode LaunchFor(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
+  constexpr int  fewest = NODES || R == 4 || R * U > STORED_BATCH ? STORED_BLOCKS - 1 : STORED_BLOCKS;
   const PetscInt begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE], end = begin + A.nslices[AIJTC_ROWS];
-  const auto     kernel = A.params.bs > 1 ? StoredKernel<R, true> : StoredKernel<R, false>;
+  const unsigned blocks = AIJTCStoredBlocks(A, dots.w);
+  const bool     fewer  = WavesOf(blocks, fewest) == WavesOf(blocks, STORED_BLOCKS);
+  const auto     kernel = fewer ? StoredKernel<R, NODES, U, fewest> : StoredKernel<R, NODES, U, STORED_BLOCKS>;
 
   PetscFunctionBegin;
-  PetscCall(LaunchOverlapping(kernel, AIJTCStoredBlocks(A, dots.w), AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), begin, end, A.m, x, y, z, dots));
+  PetscCall(LaunchOverlapping(kernel, blocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), begin, end, A.m, x, y, z, dots));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <int R>
+PetscErrorCode LaunchOfGroups(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
+{
+  constexpr int U = STORED_BATCH / R, wider = R == 2 ? U + 1 : U;
+
+  PetscFunctionBegin;
+  if (A.params.bs > 1) PetscCall((LaunchFor<R, true, U>(A, x, y, z, dots, stream)));
+  else if (A.nnz > (PetscCount)U * A.m && A.nnz <= (PetscCount)wider * A.m) PetscCall((LaunchFor<R, false, wider>(A, x, y, z, dots, stream)));
+  else PetscCall((LaunchFor<R, false, U>(A, x, y, z, dots, stream)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -230,8 +251,8 @@ unsigned AIJTCStoredBlocks(const AIJTCLayout &A, bool dots)
 PetscErrorCode AIJTCLayoutMultStored_CUDA(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   PetscFunctionBegin;
-  if (layout->params.rrows == 4) PetscCall(LaunchFor<4>(*layout, x, y, z, dots, stream));
-  else if (layout->params.rrows == 2) PetscCall(LaunchFor<2>(*layout, x, y, z, dots, stream));
-  else PetscCall(LaunchFor<1>(*layout, x, y, z, dots, stream));
+  if (layout->params.rrows == 4) PetscCall(LaunchOfGroups<4>(*layout, x, y, z, dots, stream));
+  else if (layout->params.rrows == 2) PetscCall(LaunchOfGroups<2>(*layout, x, y, z, dots, stream));
+  else PetscCall(LaunchOfGroups<1>(*layout, x, y, z, dots, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
