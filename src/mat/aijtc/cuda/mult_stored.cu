@@ -8,7 +8,8 @@
 
      Sums are added slot by slot: with the bits of all other products.
 
-     Rows of five nonzeros, two to a lane, are one batch of ten entries a lane. There, with nodes, and with four rows a lane, 72 registers and a block less on each multiprocessor are faster where no wave more of blocks is needed.
+     Rows of five nonzeros, two to a lane, are one batch of ten entries a lane. There, with one row of a node a lane, and with four rows a lane, 72 registers and a block less on each multiprocessor are faster where no wave more of
+     blocks is needed.
 
    Layout
      include/petsctc/private/aijtclayout.h. Shared memory: sums of dot products; two segments for each warp.
@@ -214,7 +215,7 @@ constexpr unsigned WavesOf(unsigned blocks, int places)
 template <int R, bool NODES, int U>
 PetscErrorCode LaunchFor(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  constexpr int  fewest = NODES || R == 4 || R * U > STORED_BATCH ? STORED_BLOCKS - 1 : STORED_BLOCKS;
+  constexpr int  fewest = R * U > STORED_BATCH || (NODES ? R == 1 : R == 4) ? STORED_BLOCKS - 1 : STORED_BLOCKS;
   const PetscInt begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE], end = begin + A.nslices[AIJTC_ROWS];
   const unsigned blocks = AIJTCStoredBlocks(A, dots.w);
   const bool     fewer  = WavesOf(blocks, fewest) == WavesOf(blocks, STORED_BLOCKS);

@@ -13,8 +13,8 @@ constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 12
 constexpr PetscInt   ROWS_FOR_LONGER_SHORT = 1000000;
 constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768, ROWS_FOR_FOUR_TILES = 65536;
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
-constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6 /* at least */, LENGTH_FOR_TWO_GROUPS_FIVE = 4 /* more */, ROWS_FOR_FOUR_GROUPS_FIVE = 1500000;
-constexpr PetscCount DICT_MIN = 800000;
+constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6 /* at least */;
+constexpr PetscCount DICT_MIN                     = 800000;
 constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
 
 /* Where rows do not share their offsets: can slices of rows take all of them? */
@@ -29,13 +29,10 @@ PetscInt ShortMax(PetscInt m, PetscBool common, PetscInt longest)
   return m >= ROWS_FOR_LONGER_SHORT ? SHORT_MAX_UNEVEN_MANY : SHORT_MAX_UNEVEN;
 }
 
-/* Does the product take two row groups of so many rows as well as four? Where values are to be stored one by one, but for the shortest rows, and for very many that store deltas too (mult_stored.cu). Rows of five are short, but two of
-   them are a batch */
+/* Does the product take two row groups of so many rows as well as four? Where values are to be stored one by one, but for the shortest rows, and for very many that store deltas too (mult_stored.cu) */
 bool TwoGroupsDo(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, const AIJTCParams *params)
 {
-  const bool deltas = !(params->compress & AIJTC_COMPRESS_PATTERN), five = !deltas && m < ROWS_FOR_FOUR_GROUPS_FIVE && nnz > (PetscCount)LENGTH_FOR_TWO_GROUPS_FIVE * m;
-
-  if ((nnz < (PetscCount)LENGTH_FOR_TWO_GROUPS_STORED * m && !five) || (deltas && m >= AIJTC_MANY_ROWS_DELTAS)) return false;
+  if (nnz < (PetscCount)LENGTH_FOR_TWO_GROUPS_STORED * m || (!(params->compress & AIJTC_COMPRESS_PATTERN) && m >= AIJTC_MANY_ROWS_DELTAS)) return false;
   return traits->distinct || !(params->compress & AIJTC_COMPRESS_VALUE);
 }
 
