@@ -545,6 +545,64 @@ TEST_P(Spmv, StoredValuesOfLongRows)
   }
 }
 
+/* Rows of up to five offsets, every third one without its diagonal; some with columns anywhere, and some with 37 offsets, so that slices are more than the one batch that those of most rows are */
+Csr ShortRowsOfManyKinds(PetscInt m)
+{
+  Csr A;
+
+  A.m = A.n = m;
+  for (PetscInt r = 0; r < m; r++) {
+    const PetscInt reach = r >= 896 && r < 1024 ? 18 : 2, far = reach == 2 ? 499 : 1;
+    const size_t   first = A.j.size();
+
+    for (PetscInt k = -reach; k <= reach; k++) {
+      const PetscInt column = r + k * (k == -2 || k == 2 ? far : 1), anywhere = (PetscInt)((31 * (int64_t)r + 97 * (k + reach)) % m);
+
+      if (r >= 1300 && r < 1500) A.j.push_back(anywhere);
+      else if ((k || r % 3) && column >= 0 && column < m) A.j.push_back(column);
+    }
+    std::sort(A.j.begin() + (std::ptrdiff_t)first, A.j.end());
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+/* Batches of five slots; and a little more than 7 blocks of 4 warps for each of the 132 multiprocessors that the kernels are made for, where those with room for 8 are taken */
+TEST_P(Spmv, StoredValuesOfShortRows)
+{
+  const struct {
+    PetscInt m, bs, rrows;
+  } cases[] = {
+    {12800,  1, 2},
+    {240000, 1, 2},
+    {12800,  1, 4},
+    {480000, 1, 4},
+    {12800,  3, 1},
+    {40000,  3, 1}
+  };
+
+  for (const auto &c : cases) {
+    SCOPED_TRACE(std::to_string(c.m) + " nodes of " + std::to_string(c.bs) + " rows, " + std::to_string(c.rrows) + " rows a lane");
+    Csr A = c.bs == 1 ? ShortRowsOfManyKinds(c.m) : Blocks(ShortRowsOfManyKinds(c.m), c.bs);
+
+    ASSERT_TRUE(A.j.size() > 4 * (size_t)c.bs * A.m && A.j.size() <= 5 * (size_t)c.bs * A.m);
+    for (PetscInt r = 0; r < A.m; r++) {
+      for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = (PetscScalar)((3 * r + A.j[e]) % 17 - 8);
+    }
+    Vector       x;
+    const Vector expected = ExactProduct(A, &x);
+
+    for (AIJTCCompress compress : {AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN}) {
+      Product product(GetParam(), A, {1024, 512, 8192, c.rrows, 1, c.bs, compress, 4096, 0});
+
+      product.layout.common = PETSC_TRUE;
+      ASSERT_EQ(product.layout.nconsecutive, AIJTCSlicesTotal(&product.layout));
+      EXPECT_EQ(product.Mult(x), expected);
+    }
+  }
+}
+
 TEST_P(Spmv, SlicesInRuns)
 {
   ExpectExact(GetParam(), 600100, {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, [](PetscInt r, PetscInt c) { return (double)((3 * r + c) % 17 - 8); });
