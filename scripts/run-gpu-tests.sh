@@ -217,7 +217,9 @@ gpu_solve() { # the backend option is an error where the GPU is not used
 two_processes() { $MPIEXEC -n 2 "$bundle/bin/solve" -f "$bundle/matrices/cage10.mtx.gz" -compare -repeat 2 -use_gpu_aware_mpi 0; }
 dmma() { # the Tensor Core kernels hold DMMA instructions, their CUDA-core twins none
   command -v cuobjdump >/dev/null || { echo "no cuobjdump" && return 77; }
-  cuobjdump --dump-sass "$PETSCTC_LIB" | awk '
+  local kernels
+  kernels=$(cuobjdump -res-usage "$PETSCTC_LIB" 2>/dev/null | sed -n 's/^ *Function \([^:]*\(Tensor\|Core\)Sums[^:]*\):.*/\1/p' | sort -u | paste -sd,) # all of the library would take minutes
+  cuobjdump --dump-sass -fun "$kernels" "$PETSCTC_LIB" 2>/dev/null | awk '
     /arch = /    { arch = $3 }
     /Function :/ { kernel = $3 }
     /DMMA/       { count[arch " " kernel]++ }
