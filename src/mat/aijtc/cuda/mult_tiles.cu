@@ -16,10 +16,10 @@
 
 namespace
 {
-constexpr int LONG_BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
+constexpr int TILES_BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
 
 template <class Sums, int R>
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, 8)
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, TILES_BLOCKS)
   TilesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   RowDots<> dots(w);
@@ -66,7 +66,7 @@ struct PieceOrder {
 };
 
 template <class Sums>
-__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, LONG_BLOCKS)
+__global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, TILES_BLOCKS)
   LongKernel(const __grid_constant__ LayoutView A, const __grid_constant__ PieceOrder order, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   const unsigned k = AIJTC_WARPS * blockIdx.x + threadIdx.x / AIJTC_LANES;
