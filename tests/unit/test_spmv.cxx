@@ -418,6 +418,20 @@ TEST_P(SpmvAll, ChainsGiveTheBitsOfSingleProducts)
   });
 }
 
+/* value(row, column): integers, so that sums are exact in any order */
+template <class Value>
+void SetExact(Csr &A, Value value)
+{
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = value(r, A.j[e]);
+  }
+}
+
+PetscScalar SmallInteger(PetscInt row, PetscInt column)
+{
+  return (PetscScalar)((3 * row + column) % 17 - 8);
+}
+
 /* Rows of `offsets` and integers, plane by plane, the last planes incomplete, or in runs. value(row, column) */
 template <class Value>
 void ExpectExact(Backend backend, PetscInt n, const std::vector<PetscInt> &offsets, bool common, AIJTCCompress compress, Value value)
@@ -426,9 +440,7 @@ void ExpectExact(Backend backend, PetscInt n, const std::vector<PetscInt> &offse
   AIJTCParams params = {1024, 128, 8192, 1, 1, 1, compress, 4096, 0};
   Vector      x;
 
-  for (PetscInt r = 0; r < A.m; r++) {
-    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = value(r, A.j[e]);
-  }
+  SetExact(A, value);
   const Vector expected = ExactProduct(A, &x);
   Product      product(backend, A, params);
 
@@ -487,27 +499,42 @@ TEST_P(Spmv, StoredValuesOfManyRows)
   }
 }
 
-/* Rows with 43 offsets, so that a slice has several segments of slots; some without every fifth of them, some with columns anywhere, and those at either end of the matrix without the far ones */
-Csr LongRowsOfManyKinds(PetscInt m)
+/* A square matrix whose values are to be set. row(r, add): add(column) each column of row r, in any order */
+template <class Row>
+Csr FromRows(PetscInt m, Row row)
 {
   Csr A;
 
   A.m = A.n = m;
   for (PetscInt r = 0; r < m; r++) {
-    const size_t first = A.j.size();
+    const auto first = (std::ptrdiff_t)A.j.size();
 
-    for (PetscInt k = -21; k <= 21; k++) {
-      const PetscInt column = k == -21 ? r - 700 : (k == 21 ? r + 700 : r + k), anywhere = (PetscInt)((31 * (int64_t)r + 97 * (k + 21)) % m);
-      const bool     thin = r >= 900 && r < 1500 && (r + k + 21) % 5 == 0;
-
-      if (r >= 1800 && r < 1990) A.j.push_back(anywhere);
-      else if (!thin && column >= 0 && column < m) A.j.push_back(column);
-    }
-    std::sort(A.j.begin() + (std::ptrdiff_t)first, A.j.end());
+    row(r, [&](PetscInt column) { A.j.push_back(column); });
+    std::sort(A.j.begin() + first, A.j.end());
     A.i.push_back((PetscInt)A.j.size());
   }
-  SetValues(A, ValueKind::Random);
+  A.a.resize(A.j.size());
   return A;
+}
+
+/* The k-th column of row r where its columns are anywhere; all different as long as 97 k < m */
+PetscInt Anywhere(PetscInt r, PetscInt k, PetscInt m)
+{
+  return (PetscInt)((31 * (int64_t)r + 97 * k) % m);
+}
+
+/* Rows with 43 offsets, so that a slice has several segments of slots; some without every fifth of them, some with columns anywhere, and those at either end of the matrix without the far ones */
+Csr LongRowsOfManyKinds(PetscInt m)
+{
+  return FromRows(m, [m](PetscInt r, auto add) {
+    for (PetscInt k = -21; k <= 21; k++) {
+      const PetscInt column = k == -21 ? r - 700 : (k == 21 ? r + 700 : r + k);
+      const bool     thin   = r >= 900 && r < 1500 && (r + k + 21) % 5 == 0;
+
+      if (r >= 1800 && r < 1990) add(Anywhere(r, k + 21, m));
+      else if (!thin && column >= 0 && column < m) add(column);
+    }
+  });
 }
 
 /* Slots known a segment ahead (mult_stored.cu): one, two and four rows a lane, with and without deltas, several unknowns; added to a vector; an Inf stays with the rows that have its column */
@@ -516,9 +543,7 @@ TEST_P(Spmv, StoredValuesOfLongRows)
   for (PetscInt bs : {1, 3}) {
     Csr A = bs == 1 ? LongRowsOfManyKinds(2503) : Blocks(LongRowsOfManyKinds(2503), bs);
 
-    for (PetscInt r = 0; r < A.m; r++) {
-      for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = (PetscScalar)((3 * r + A.j[e]) % 17 - 8);
-    }
+    SetExact(A, SmallInteger);
     Vector       x, sum;
     const Vector expected = ExactProduct(A, &x);
 
@@ -548,24 +573,16 @@ TEST_P(Spmv, StoredValuesOfLongRows)
 /* Rows of up to five offsets, every third one without its diagonal; some with columns anywhere, and some with 37 offsets, so that slices are more than the one batch that those of most rows are */
 Csr ShortRowsOfManyKinds(PetscInt m)
 {
-  Csr A;
-
-  A.m = A.n = m;
-  for (PetscInt r = 0; r < m; r++) {
+  return FromRows(m, [m](PetscInt r, auto add) {
     const PetscInt reach = r >= 896 && r < 1024 ? 18 : 2, far = reach == 2 ? 499 : 1;
-    const size_t   first = A.j.size();
 
     for (PetscInt k = -reach; k <= reach; k++) {
-      const PetscInt column = r + k * (k == -2 || k == 2 ? far : 1), anywhere = (PetscInt)((31 * (int64_t)r + 97 * (k + reach)) % m);
+      const PetscInt column = r + k * (k == -2 || k == 2 ? far : 1);
 
-      if (r >= 1300 && r < 1500) A.j.push_back(anywhere);
-      else if ((k || r % 3) && column >= 0 && column < m) A.j.push_back(column);
+      if (r >= 1300 && r < 1500) add(Anywhere(r, k + reach, m));
+      else if ((k || r % 3) && column >= 0 && column < m) add(column);
     }
-    std::sort(A.j.begin() + (std::ptrdiff_t)first, A.j.end());
-    A.i.push_back((PetscInt)A.j.size());
-  }
-  SetValues(A, ValueKind::Random);
-  return A;
+  });
 }
 
 /* Batches of five slots; and a little more than 7 blocks of 4 warps for each of the 132 multiprocessors that the kernels are made for, where those with room for 8 are taken */
@@ -587,9 +604,7 @@ TEST_P(Spmv, StoredValuesOfShortRows)
     Csr A = c.bs == 1 ? ShortRowsOfManyKinds(c.m) : Blocks(ShortRowsOfManyKinds(c.m), c.bs);
 
     ASSERT_TRUE(A.j.size() > 4 * (size_t)c.bs * A.m && A.j.size() <= 5 * (size_t)c.bs * A.m);
-    for (PetscInt r = 0; r < A.m; r++) {
-      for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = (PetscScalar)((3 * r + A.j[e]) % 17 - 8);
-    }
+    SetExact(A, SmallInteger);
     Vector       x;
     const Vector expected = ExactProduct(A, &x);
 
@@ -605,7 +620,7 @@ TEST_P(Spmv, StoredValuesOfShortRows)
 
 TEST_P(Spmv, SlicesInRuns)
 {
-  ExpectExact(GetParam(), 600100, {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, [](PetscInt r, PetscInt c) { return (double)((3 * r + c) % 17 - 8); });
+  ExpectExact(GetParam(), 600100, {-20000, -7, 0, 11, 20000}, false, AIJTC_COMPRESS_PATTERN, SmallInteger);
 }
 
 TEST_P(SpmvAll, SameBitsEveryTime)
