@@ -35,7 +35,7 @@ struct RowSums {
 };
 
 /* Adds to sums[] the rows of slice s. x: a pointer, or what has x[column]; read as memory that a kernel may write */
-template <int R, class X, class Before = NothingBeforeX>
+template <int R, int U = RowsBatch<R>, class X, class Before = NothingBeforeX>
 __device__ __forceinline__ void AddRows(const LayoutView &A, const SliceView &s, int lane, const X &x, RowSums<R> &sums, Before before_x = {})
 {
   const auto add   = [&](int r, bool on, PetscScalar a, PetscScalar b) { sums(r, on, a, b); };
@@ -45,9 +45,9 @@ __device__ __forceinline__ void AddRows(const LayoutView &A, const SliceView &s,
   if (!rid && A.bs == 1 && !(s.form >> AIJTC_FORM_DELTA & 3)) {
     const Refs<R, AIJTC_LANES> refs = {{first}, {0}};
 
-    if (s.form & AIJTC_FORM_FULL) ForSlotsOfValues<R, RowsBatch<R>, 0, PLACING_FULL>(s, lane, refs, x, before_x, add);
-    else if (s.form & AIJTC_FORM_SPREAD) ForSlotsOfValues<R, RowsBatch<R>, 0, PLACING_SPREAD>(s, lane, refs, x, before_x, add);
-    else ForSlotsOfValues<R, RowsBatch<R>, 0, PLACING_PACKED>(s, lane, refs, x, before_x, add);
+    if (s.form & AIJTC_FORM_FULL) ForSlotsOfValues<R, U, 0, PLACING_FULL>(s, lane, refs, x, before_x, add);
+    else if (s.form & AIJTC_FORM_SPREAD) ForSlotsOfValues<R, U, 0, PLACING_SPREAD>(s, lane, refs, x, before_x, add);
+    else ForSlotsOfValues<R, U, 0, PLACING_PACKED>(s, lane, refs, x, before_x, add);
   } else {
     Refs<R, 0> refs;
 

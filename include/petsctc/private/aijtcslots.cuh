@@ -279,10 +279,20 @@ __device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, c
   }
 }
 
-/* All slots of a slice of any form: before_x(t) and add(r, on, a, b), slots ascending; nothing of both where there are none */
+/* All slots of a slice of any form: before_x(t) and add(r, on, a, b), slots ascending; nothing of both where there are none.
+   Slices that lack nothing go the way of spread ones, but in products, where they have no deltas, one of their own, on which no mask takes a predicate from the loads of x: three unknowns 40^3, values compressed, 20.6 -> 19.4 us, a dense
+   row among short ones 15.0 -> 13.8. Solvers, which keep more in registers, are 1 to 2 % slower with one way more */
 template <int R, int U, class X, class Before, class Add>
 __device__ __forceinline__ void ForSlotsOfAnyForm(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Before before_x, Add add)
 {
+  constexpr bool product = !std::is_same_v<Before, NothingBeforeX>;
+
+  if constexpr (product) {
+    if (s.form & AIJTC_FORM_FULL && !(s.form >> AIJTC_FORM_DELTA & 3)) {
+      ForSlotsOfValues<R, U, 0, PLACING_FULL>(s, lane, refs, x, before_x, add);
+      return;
+    }
+  }
   if (s.form & (AIJTC_FORM_FULL | AIJTC_FORM_SPREAD)) ForSlotsOfDeltas<R, U, PLACING_SPREAD>(s, lane, refs, x, before_x, add);
   else ForSlotsOfDeltas<R, U, PLACING_PACKED>(s, lane, refs, x, before_x, add);
 }

@@ -72,7 +72,7 @@ SliceOrder OrderOf(const AIJTCLayout &A)
   return order;
 }
 
-template <int R, int WARPS>
+template <int R, int U, int WARPS>
 __global__ void __launch_bounds__(AIJTC_LANES *WARPS, ROWS_BLOCKS *AIJTC_WARPS / WARPS)
   RowsKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceOrder order, PetscInt m, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
@@ -82,12 +82,12 @@ __global__ void __launch_bounds__(AIJTC_LANES *WARPS, ROWS_BLOCKS *AIJTC_WARPS /
   if constexpr (WARPS == RUN_WARPS) {
     const PetscInt end = RunOf(order, blockIdx.x + 1);
 
-    for (PetscInt slice = RunOf(order, blockIdx.x) + (PetscInt)(threadIdx.x / AIJTC_LANES); slice < end; slice += WARPS) RowsSlice<R>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+    for (PetscInt slice = RunOf(order, blockIdx.x) + (PetscInt)(threadIdx.x / AIJTC_LANES); slice < end; slice += WARPS) RowsSlice<R, U>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
   } else {
     for (unsigned k = 0; k < order.deep; k++) {
       const PetscInt slice = SliceOf(order, k);
 
-      if (slice < order.end) RowsSlice<R>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
+      if (slice < order.end) RowsSlice<R, U>(A, slice, m, threadIdx.x % AIJTC_LANES, x, y, z, dots);
     }
   }
   dots.finish();
@@ -97,11 +97,11 @@ template <int R>
 PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   const SliceOrder order  = OrderOf(A);
-  auto             kernel = RowsKernel<R, AIJTC_WARPS>;
+  auto             kernel = FitsWiderBatch<R>(A) ? RowsKernel<R, WiderBatch<R>, AIJTC_WARPS> : RowsKernel<R, RowsBatch<R>, AIJTC_WARPS>;
 
   PetscFunctionBegin;
   if constexpr (R != 2) {
-    if (order.warps == RUN_WARPS) kernel = RowsKernel<R, RUN_WARPS>;
+    if (order.warps == RUN_WARPS) kernel = RowsKernel<R, RowsBatch<R>, RUN_WARPS>;
   }
   PetscCall(LaunchOverlapping(kernel, order.nblocks, AIJTC_LANES * order.warps, AIJTCDotBytes(dots, order.warps), stream, AIJTCLayoutView(A), order, A.m, x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -27,13 +27,23 @@ __device__ __forceinline__ void StoreRows(const LayoutView &A, const SliceView &
   dots.add(row, result);
 }
 
-template <int R, class X, class Dots>
+/* Rows of five nonzeros, two to a lane, are one batch of ten entries a lane: 5-point 387 x 388 2.64 -> 2.20 us, whether or not values are compressed. With other numbers of rows a lane batches are as ever */
+template <int R>
+constexpr int WiderBatch = R == 2 ? RowsBatch<R> + 1 : RowsBatch<R>;
+
+template <int R>
+bool FitsWiderBatch(const AIJTCLayout &A)
+{
+  return A.params.bs == 1 && A.nnz > (PetscCount)RowsBatch<R> * A.m && A.nnz <= (PetscCount)WiderBatch<R> * A.m;
+}
+
+template <int R, int U = RowsBatch<R>, class X, class Dots>
 __device__ __forceinline__ void RowsSlice(const LayoutView &A, PetscInt slice, PetscInt m, int lane, const X &x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
   const SliceView s = LoadSlice<R>(A, slice, A.bs);
   RowSums<R>      sums;
 
-  AddRows(A, s, lane, x, sums, LaunchBeforeX());
+  AddRows<R, U>(A, s, lane, x, sums, LaunchBeforeX());
   WaitForLaunchBefore(); /* a slice without slots has not waited yet */
   StoreRows(A, s, m, lane, sums, y, z, dots);
 }

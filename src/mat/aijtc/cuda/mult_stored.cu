@@ -8,8 +8,7 @@
 
      Sums are added slot by slot: with the bits of all other products.
 
-     Rows of five nonzeros, two to a lane, are one batch of ten entries a lane. There, with one row of a node a lane, and with four rows a lane, 72 registers and a block less on each multiprocessor are faster where no wave more of
-     blocks is needed.
+     In wider batches (mult_rows.cuh), with one row of a node a lane, and with four rows a lane, 72 registers and a block less on each multiprocessor are faster where no wave more of blocks is needed.
 
    Layout
      include/petsctc/private/aijtclayout.h. Shared memory: sums of dot products; two segments for each warp.
@@ -27,7 +26,6 @@
 namespace
 {
 constexpr int      STORED_BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
-constexpr int      STORED_BATCH  = 8; /* entries of a lane under way */
 constexpr PetscInt SHORTEST      = 2; /* nonzeros of a row in the mean */
 constexpr unsigned MANY_BLOCKS   = 4 * MULTIPROCESSORS * STORED_BLOCKS;
 constexpr unsigned DEEP          = 8; /* rows of a lane in products with dot products, of which each block leaves sums for others to add: 7-point 256^3 cg 581 us an iteration with 2, 559 with 4, 544 with 8 */
@@ -215,7 +213,7 @@ constexpr unsigned WavesOf(unsigned blocks, int places)
 template <int R, bool NODES, int U>
 PetscErrorCode LaunchFor(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  constexpr int  fewest = R * U > STORED_BATCH || (NODES ? R == 1 : R == 4) ? STORED_BLOCKS - 1 : STORED_BLOCKS;
+  constexpr int  fewest = U > RowsBatch<R> || (NODES ? R == 1 : R == 4) ? STORED_BLOCKS - 1 : STORED_BLOCKS;
   const PetscInt begin = A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE], end = begin + A.nslices[AIJTC_ROWS];
   const unsigned blocks = AIJTCStoredBlocks(A, dots.w);
   const bool     fewer  = WavesOf(blocks, fewest) == WavesOf(blocks, STORED_BLOCKS);
@@ -229,12 +227,10 @@ PetscErrorCode LaunchFor(const AIJTCLayout &A, const PetscScalar x[], const Pets
 template <int R>
 PetscErrorCode LaunchOfGroups(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  constexpr int U = STORED_BATCH / R, wider = R == 2 ? U + 1 : U;
-
   PetscFunctionBegin;
-  if (A.params.bs > 1) PetscCall((LaunchFor<R, true, U>(A, x, y, z, dots, stream)));
-  else if (A.nnz > (PetscCount)U * A.m && A.nnz <= (PetscCount)wider * A.m) PetscCall((LaunchFor<R, false, wider>(A, x, y, z, dots, stream)));
-  else PetscCall((LaunchFor<R, false, U>(A, x, y, z, dots, stream)));
+  if (A.params.bs > 1) PetscCall((LaunchFor<R, true, RowsBatch<R>>(A, x, y, z, dots, stream)));
+  else if (FitsWiderBatch<R>(A)) PetscCall((LaunchFor<R, false, WiderBatch<R>>(A, x, y, z, dots, stream)));
+  else PetscCall((LaunchFor<R, false, RowsBatch<R>>(A, x, y, z, dots, stream)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
