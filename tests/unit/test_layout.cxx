@@ -151,23 +151,26 @@ struct Slice {
   }
 };
 
-/* The cluster of each row, known by its seed: every round looks at all rows as the round before left them */
+/* The cluster of each row, known by its seed: every round looks at all rows as the round before left them. In the first rounds the columns of a row join it, later a row joins its columns */
 std::vector<PetscInt> Clusters(const Csr &A)
 {
   std::vector<PetscInt> cluster(A.m, -1);
 
   for (PetscInt r = 0; r < A.m; r++)
     if (AIJTCIsSeed(r)) cluster[r] = r;
-  for (int round = 0; round < AIJTC_CLUSTER_ROUNDS; round++) {
+  for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS; round++) {
     const std::vector<PetscInt> before = cluster;
+    const auto                  join   = [&](PetscInt r, PetscInt to) {
+      if (before[r] < 0 && before[to] >= 0) cluster[r] = cluster[r] < 0 ? before[to] : std::min(cluster[r], before[to]);
+    };
 
     for (PetscInt u = 0; u < A.m; u++) {
-      for (PetscInt k = A.i[u]; before[u] >= 0 && k < A.i[u + 1]; k++) {
-        PetscInt &joined = cluster[A.j[k]];
-
-        if (before[A.j[k]] < 0) joined = joined < 0 ? before[u] : std::min(joined, before[u]);
+      for (PetscInt k = A.i[u]; k < A.i[u + 1]; k++) {
+        if (round <= AIJTC_CLUSTER_OFFERS) join(A.j[k], u);
+        else join(u, A.j[k]);
       }
     }
+    if (cluster == before) break;
   }
   for (PetscInt r = 0; r < A.m; r++)
     if (cluster[r] < 0) cluster[r] = r;
@@ -1091,15 +1094,34 @@ TEST(LayoutGathers, RowsOutOfReach)
   }
 }
 
+/* How far from its seed is a row, at most? behind: the seed lies before it */
+PetscInt Farthest(const std::vector<PetscInt> &cluster, bool behind)
+{
+  PetscInt far = 0;
+
+  for (PetscInt r = 0; r < (PetscInt)cluster.size(); r++) far = std::max(far, behind ? r - cluster[r] : cluster[r] - r);
+  return far;
+}
+
 /* A row as many rounds away from a seed as there are joins it, the one behind does not */
 TEST(LayoutGathers, AsManyRoundsAsToldReach)
 {
-  const Csr                   A       = Banded(5000, 5000, {0, 1, 2, 3}); /* a row leads to the three behind it */
+  const Csr                   A       = Banded(5000, 5000, {-3, -2, -1, 0, 1, 2, 3});
   const std::vector<PetscInt> cluster = Clusters(A);
-  PetscInt                    far     = 0;
 
-  for (PetscInt r = 0; r < A.m; r++) far = std::max(far, r - cluster[r]);
-  EXPECT_EQ(far, 3 * AIJTC_CLUSTER_ROUNDS);
+  EXPECT_EQ(Farthest(cluster, true), 3 * AIJTC_CLUSTER_ROUNDS);
+  EXPECT_EQ(Farthest(cluster, false), 3 * AIJTC_CLUSTER_ROUNDS);
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
+}
+
+/* A row has columns behind itself alone: rows join seeds before them while those offer, and seeds behind them when they look for one */
+TEST(LayoutGathers, RowsAreOfferedClustersThenLookForThem)
+{
+  const Csr                   A       = Banded(5000, 5000, {0, 1, 2, 3});
+  const std::vector<PetscInt> cluster = Clusters(A);
+
+  EXPECT_EQ(Farthest(cluster, true), 3 * AIJTC_CLUSTER_OFFERS);
+  EXPECT_EQ(Farthest(cluster, false), 3 * (AIJTC_CLUSTER_ROUNDS - AIJTC_CLUSTER_OFFERS));
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 

@@ -21,10 +21,9 @@ static inline unsigned BlocksFor(PetscCount items, int per_block)
 }
 
 /* Blocks of THREADS for a kernel whose blocks take several shares of the work: no more than the device holds at once */
-static inline PetscErrorCode BlocksThatFill(unsigned *blocks)
+static inline PetscErrorCode BlocksThatFill(unsigned *blocks, int per_multiprocessor = 2048 / THREADS)
 {
-  constexpr int per_multiprocessor = 2048 / THREADS;
-  int           device, multiprocessors;
+  int device, multiprocessors;
 
   PetscFunctionBegin;
   PetscCallCUDA(cudaGetDevice(&device));

@@ -3,23 +3,25 @@
      Block size: every row is compared with the next one: length, first and last column. A block keeps the answers for as many rows as are a multiple of every block size tried (840, the least common
      multiple of 2 .. 8), counts the groups of each size whose rows are all alike, and adds its counts to those of the others.
      Longest row: the maximum of a block's, by the same kernel, which reads all row pointers anyway; one more atomic operation a block.
-     Common offsets: one warp walks over the 32 rows of each group looked into, a row a lane, from one distinct offset to the next: the minimum over the lanes' next entries. Rows must ascend
-     strictly; where one does not, the minimum does not grow, which tells. On the way the lanes compare the values of an offset with those bs lanes before them. The block size is taken from the counts where they are, so that
+     Common offsets: one warp copies the 32 rows of each group looked into to shared memory (build_stage.cuh) and walks over them, a row a lane, from one distinct offset to the next: the minimum over the lanes' next entries. Rows must
+     ascend strictly; where one does not, the minimum does not grow, which tells. On the way the lanes compare the values of an offset with those bs lanes before them. The block size is taken from the counts where they are, so that
      the host waits once for all answers.
 
    Memory traffic
      4 bytes a row, and 8 (in sectors of 32 bytes: up to all column numbers of short rows) where neighbours are equally long. A 7-point matrix of 256^3 rows: 0.54 GB, 125 us at 4.3 TB/s.
-     The groups looked into: at most 64 x 32 rows of 256 entries, 6 MB; what takes the time is a dependent load for each of up to 2 L distinct offsets.
+     The groups looked into: at most 64 x 32 rows of 256 entries, 6 MB. What would take the time, two loads one behind the other for each of up to 2 L distinct offsets, is done in shared memory.
 */
-#include "build_slots.cuh"
+#include "build_stage.cuh"
 #include <climits>
 
 namespace aijtcbuild
 {
 namespace
 {
-constexpr int CHUNK = 840; /* rows of a block */
-constexpr int SIZES = AIJTC_MAX_BS + 1;
+constexpr int        CHUNK         = 840; /* rows of a block */
+constexpr int        SIZES         = AIJTC_MAX_BS + 1;
+constexpr PetscCount GROUP_ENTRIES = AIJTC_LANES * AIJTC_PROBE_ROW;
+constexpr size_t     GROUP_COLUMNS = RunBytes(GROUP_ENTRIES, sizeof(PetscInt)), GROUP_VALUES = RunBytes(GROUP_ENTRIES, sizeof(PetscScalar)); /* bytes of shared memory */
 
 struct GroupCounts {
   unsigned counted[SIZES], alike[SIZES];
@@ -132,38 +134,59 @@ struct ValueCounts {
   }
 };
 
+/* Copies the rows of a group, a lane's from begin to end, to shared memory, from whose first entry begin and end count then */
+__device__ Csr StageGroup(PetscInt &begin, PetscInt &end, const Csr &A)
+{
+  const int      lane    = (int)threadIdx.x;
+  const PetscInt run     = __shfl_sync(ALL_LANES, begin, 0);
+  uint8_t *const room    = SharedMemory();
+  const int32_t  entries = __reduce_max_sync(ALL_LANES, begin < end ? (int32_t)(end - run) : 0);
+  const Csr      near    = {A.i, CopyRun(room, A.j + run, entries, lane), CopyRun(room + GROUP_COLUMNS, A.a + run, entries, lane)};
+
+  WaitForStage();
+  begin -= run;
+  end -= run;
+  return near;
+}
+
 /* Has the group of 32 rows, a lane's from `place` to `end`, common offsets? The same in all lanes. If so, its values are counted */
-__device__ bool OffsetsAreCommon(PetscInt place, PetscInt end, int32_t ref, int32_t longest, int bs, const PetscInt *__restrict__ j, const PetscScalar *__restrict__ a, ValueCounts &values)
+__device__ bool OffsetsAreCommon(PetscInt place, PetscInt end, int32_t ref, int32_t longest, int bs, const Csr &A, ValueCounts &values)
 {
   int32_t last = INT_MIN;
 
   for (int32_t distinct = 0;; distinct++) {
-    const int32_t offset = place < end ? (int32_t)j[place] - ref : INT_MAX; /* columns are less */
+    const int32_t offset = place < end ? (int32_t)A.j[place] - ref : INT_MAX; /* columns are less */
     const int32_t least  = __reduce_min_sync(ALL_LANES, offset);
 
     if (least == INT_MAX) return true;
     if (least <= last || distinct >= 2 * longest) return false;
     const bool has = offset == least;
 
-    values.add(__ballot_sync(ALL_LANES, has), has ? BitsOf(a, place) : 0, bs);
+    values.add(__ballot_sync(ALL_LANES, has), has ? BitsOf(A.a, place) : 0, bs);
     place += has ? 1 : 0;
     last = least;
   }
 }
 
 /* One warp a block, one block a group */
-__global__ void __launch_bounds__(AIJTC_LANES) GroupsKernel(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscScalar *__restrict__ a, ProbeCounts *counts)
+__global__ void __launch_bounds__(AIJTC_LANES) GroupsKernel(PetscInt m, Csr A, ProbeCounts *counts)
 {
   const PetscCount group = (PetscCount)blockIdx.x * (m / AIJTC_LANES) / gridDim.x;
   const PetscCount row   = AIJTC_LANES * group + threadIdx.x;
-  const PetscInt   begin = row < m ? i[row] : 0, end = row < m ? i[row + 1] : 0;
+  PetscInt         begin = row < m ? A.i[row] : 0, end = row < m ? A.i[row + 1] : 0;
   const PetscInt   length  = end - begin;
   const int32_t    longest = __reduce_max_sync(ALL_LANES, (int32_t)(length > AIJTC_PROBE_ROW ? AIJTC_PROBE_ROW + 1 : length));
   const int        bs      = BlockSizeOf(counts->blocks);
   ValueCounts      values;
+  bool             common = false;
 
   if (!longest) return;
-  const bool common = longest <= AIJTC_PROBE_ROW && OffsetsAreCommon(begin, end, (int32_t)(row - row % bs), longest, bs, j, a, values), distinct = common && values.areDistinct();
+  if (longest <= AIJTC_PROBE_ROW) {
+    const Csr near = StageGroup(begin, end, A);
+
+    common = OffsetsAreCommon(begin, end, (int32_t)(row - row % bs), longest, bs, near, values);
+  }
+  const bool distinct = common && values.areDistinct();
 
   if (threadIdx.x) return;
   atomicAdd(&counts->sampled, 1u);
@@ -189,7 +212,8 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   PetscCall(BlocksThatFill(&blocks));
   AllRowsKernel<<<PetscMin(BlocksFor(m, CHUNK), blocks), THREADS, 0, stream>>>(m, i, j, found);
   PetscCallCUDA(cudaGetLastError());
-  GroupsKernel<<<groups, AIJTC_LANES, 0, stream>>>(m, i, j, a, found);
+  PetscCall(AllowShared(GroupsKernel, GROUP_COLUMNS + GROUP_VALUES));
+  GroupsKernel<<<groups, AIJTC_LANES, GROUP_COLUMNS + GROUP_VALUES, stream>>>(m, {i, j, a}, found);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(&counts, found, sizeof(counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));

@@ -118,7 +118,7 @@ struct StagePlan {
 };
 
 /* Bytes of a warp for a run of elements of so many bytes */
-static inline size_t RunBytes(PetscCount entries, size_t element)
+constexpr size_t RunBytes(PetscCount entries, size_t element)
 {
   return element ? ((size_t)entries * element + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN + STAGE_ALIGN : 0;
 }
