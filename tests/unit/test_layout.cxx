@@ -1125,6 +1125,23 @@ TEST(LayoutGathers, RowsAreOfferedClustersThenLookForThem)
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 
+/* Seeds that have nothing but their diagonal offer themselves to nobody. So no row joins in the first round, and there is no other, in which rows would look for them */
+TEST(LayoutGathers, NoRoundFollowsOneThatNobodyJoinsIn)
+{
+  Csr A;
+
+  A.m = A.n = 5000;
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt c = r; c <= (AIJTCIsSeed(r) ? r : std::min(r + 3, A.m - 1)); c++) A.j.push_back(c);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  const std::vector<PetscInt> cluster = Clusters(A);
+
+  for (PetscInt r = 0; r < A.m; r++) EXPECT_EQ(cluster[r], r);
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
+}
+
 /* One row of 256, in any 2^16 */
 TEST(LayoutGathers, SeedsAreOneInTheMeanOfACluster)
 {
@@ -1228,6 +1245,15 @@ Csr Band(PetscInt m, PetscInt width)
   return Banded(m, m + width, offsets);
 }
 
+/* So that rows behind the first begin anywhere in the arrays */
+Csr WithoutFirstEntry(Csr A)
+{
+  A.j.erase(A.j.begin());
+  A.a.erase(A.a.begin());
+  for (PetscInt r = 1; r <= A.m; r++) A.i[r]--;
+  return A;
+}
+
 Csr Reversed(Csr A)
 {
   for (PetscInt r = 0; r < A.m; r++) std::reverse(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1]);
@@ -1265,6 +1291,7 @@ const ProbeCase probe_cases[] = {
   {"one_row",               [] { return FromLengths(900, {256}); },                       1, true},
   {"three_rows_anywhere",   [] { return FromLengths(90000, {20, 20, 20}); },              1, false},
   {"length_256",            [] { return Band(64, 256); },                                 1, true},
+  {"length_256_unaligned",  [] { return WithoutFirstEntry(Band(64, 256)); },              1, true},
   {"length_257",            [] { return Band(64, 257); },                                 1, false},
   {"anywhere",              [] { return FromLengths(3000, RandomLengths(3000, 10, 16, 9)); }, 1, false},
   {"power_law",             [] { return FromLengths(40000, PowerLawLengths(30000, 40000, 13)); }, 1, false},

@@ -585,8 +585,8 @@ Csr ShortRowsOfManyKinds(PetscInt m)
   });
 }
 
-/* Batches of five slots; and a little more than 7 blocks of 4 warps for each of the 132 multiprocessors that the kernels are made for, where those with room for 8 are taken */
-TEST_P(Spmv, StoredValuesOfShortRows)
+/* Batches of five slots, of the kernel for stored values, and of that for all forms, where rows do not share their offsets or few values are distinct; and a little more than 7 blocks of 4 warps for each of the 132 multiprocessors that the kernels are made for, where those with room for 8 are taken */
+TEST_P(Spmv, BatchesOfShortRows)
 {
   const struct {
     PetscInt m, bs, rrows;
@@ -599,6 +599,16 @@ TEST_P(Spmv, StoredValuesOfShortRows)
     {40000,  3, 1}
   };
 
+  const struct {
+    AIJTCCompress compress;
+    PetscBool     common;
+  } ways[] = {
+    {AIJTC_COMPRESS_OFF,     PETSC_TRUE },
+    {AIJTC_COMPRESS_PATTERN, PETSC_TRUE },
+    {AIJTC_COMPRESS_PATTERN, PETSC_FALSE},
+    {AIJTC_COMPRESS_BOTH,    PETSC_TRUE }
+  };
+
   for (const auto &c : cases) {
     SCOPED_TRACE(std::to_string(c.m) + " nodes of " + std::to_string(c.bs) + " rows, " + std::to_string(c.rrows) + " rows a lane");
     Csr A = c.bs == 1 ? ShortRowsOfManyKinds(c.m) : Blocks(ShortRowsOfManyKinds(c.m), c.bs);
@@ -608,11 +618,12 @@ TEST_P(Spmv, StoredValuesOfShortRows)
     Vector       x;
     const Vector expected = ExactProduct(A, &x);
 
-    for (AIJTCCompress compress : {AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN}) {
-      Product product(GetParam(), A, {1024, 512, 8192, c.rrows, 1, c.bs, compress, 4096, 0});
+    for (const auto &way : ways) {
+      Product product(GetParam(), A, {1024, 512, 8192, c.rrows, 1, c.bs, way.compress, 4096, 0});
 
-      product.layout.common = PETSC_TRUE;
+      product.layout.common = way.common;
       ASSERT_EQ(product.layout.nconsecutive, AIJTCSlicesTotal(&product.layout));
+      ASSERT_EQ(product.layout.exact_always, (PetscBool)(product.layout.cuda && way.compress != AIJTC_COMPRESS_BOTH)); /* told of layouts on a GPU alone */
       EXPECT_EQ(product.Mult(x), expected);
     }
   }

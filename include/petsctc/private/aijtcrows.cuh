@@ -34,7 +34,7 @@ struct RowSums {
   }
 };
 
-/* Adds to sums[] the rows of slice s. x: a pointer, or what has x[column]; read as memory that a kernel may write */
+/* Adds to sums[] the rows of slice s. U: slots requested at once where rows are consecutive, bs = 1 and there are no deltas, else as ever. x: a pointer, or what has x[column]; read as memory that a kernel may write */
 template <int R, int U = RowsBatch<R>, class X, class Before = NothingBeforeX>
 __device__ __forceinline__ void AddRows(const LayoutView &A, const SliceView &s, int lane, const X &x, RowSums<R> &sums, Before before_x = {})
 {

@@ -12,8 +12,9 @@
      state[r] = round << 32 | seed, all bits set in no cluster. reached[t]: has round t reached a row? Round 0 are the seeds.
 
    Memory traffic
-     Rounds that offer: j of a third of the rows once; rounds that look: of a row in no cluster, in all j of nine tenths of the rows of a tetrahedral mesh. 8 bytes of state for each of these at random (L2 holds them for 6 million rows), and for each
-     row and round; 20 bytes a row and those of the sort. A million rows of 15, 10 rounds with rows: 70 MB from memory, 560 MB in sectors and 80 MB from L2, 128 us at 5 TB/s; the rounds take some 200 (360 when all offered).
+     Rounds that offer: j of a third of the rows once; rounds that look: of a row in no cluster, in all j of nine tenths of the rows of a tetrahedral mesh. 8 bytes of state for each of these at random (L2 holds them for 6 million rows), and 8 and
+     4 of row offsets for each row and round; 20 bytes a row and those of the sort. A million rows of 15, 10 rounds that look for rows: 70 MB from memory, 560 MB in sectors and 120 MB from L2, 136 us at 5 TB/s; the rounds take some 240, by what
+     builds take (360 when all offered).
 
    References
      Merrill, Garland, Grimshaw, Scalable GPU graph traversal, PPoPP 2012; Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12; CUDA Core Compute Libraries (CUB), DeviceRadixSort

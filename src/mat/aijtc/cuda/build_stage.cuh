@@ -1,5 +1,5 @@
 /*
-   How a warp gets the entries of its slice into shared memory before it walks over them.
+   How a warp gets the entries of its slice, or of the rows that a probe looks into, into shared memory before it walks over them.
 
    Method
      Lanes that walk their own rows entry by entry touch 32 lines with each load, and a warp keeps alive as many lines as it has rows: with long rows, more than L1 holds, so that sectors come from L2

@@ -7,7 +7,7 @@
      j once, and again for a row and round in which it looks for a cluster, with a random access to a row's cluster for each nonzero; a counting sort of the rows
 
    References
-     Aurenhammer, Voronoi diagrams, ACM Computing Surveys 23(3), 1991 (clusters are Voronoi cells in the graph's distance)
+     Aurenhammer, Voronoi diagrams, ACM Computing Surveys 23(3), 1991 (with a symmetric pattern clusters are Voronoi cells in the distance of its graph)
 */
 #include "layoutbuild.h"
 #include <algorithm>
