@@ -1106,22 +1106,22 @@ PetscInt Farthest(const std::vector<PetscInt> &cluster, bool behind)
 /* A row as many rounds away from a seed as there are joins it, the one behind does not */
 TEST(LayoutGathers, AsManyRoundsAsToldReach)
 {
-  const Csr                   A       = Banded(5000, 5000, {-3, -2, -1, 0, 1, 2, 3});
+  const Csr                   A       = Banded(8000, 8000, {-150, -100, -50, 0, 50, 100, 150}); /* far apart, so that rows by cluster are not in the order of their numbers */
   const std::vector<PetscInt> cluster = Clusters(A);
 
-  EXPECT_EQ(Farthest(cluster, true), 3 * AIJTC_CLUSTER_ROUNDS);
-  EXPECT_EQ(Farthest(cluster, false), 3 * AIJTC_CLUSTER_ROUNDS);
+  EXPECT_EQ(Farthest(cluster, true), 150 * AIJTC_CLUSTER_ROUNDS);
+  EXPECT_EQ(Farthest(cluster, false), 150 * AIJTC_CLUSTER_ROUNDS);
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 
 /* A row has columns behind itself alone: rows join seeds before them while those offer, and seeds behind them when they look for one */
 TEST(LayoutGathers, RowsAreOfferedClustersThenLookForThem)
 {
-  const Csr                   A       = Banded(5000, 5000, {0, 1, 2, 3});
+  const Csr                   A       = Banded(8000, 8000, {0, 50, 100, 150});
   const std::vector<PetscInt> cluster = Clusters(A);
 
-  EXPECT_EQ(Farthest(cluster, true), 3 * AIJTC_CLUSTER_OFFERS);
-  EXPECT_EQ(Farthest(cluster, false), 3 * (AIJTC_CLUSTER_ROUNDS - AIJTC_CLUSTER_OFFERS));
+  EXPECT_EQ(Farthest(cluster, true), 150 * AIJTC_CLUSTER_OFFERS);
+  EXPECT_EQ(Farthest(cluster, false), 150 * (AIJTC_CLUSTER_ROUNDS - AIJTC_CLUSTER_OFFERS));
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 
@@ -1132,7 +1132,7 @@ TEST(LayoutGathers, NoRoundFollowsOneThatNobodyJoinsIn)
 
   A.m = A.n = 5000;
   for (PetscInt r = 0; r < A.m; r++) {
-    for (PetscInt c = r; c <= (AIJTCIsSeed(r) ? r : std::min(r + 3, A.m - 1)); c++) A.j.push_back(c);
+    for (PetscInt c = r; c <= (AIJTCIsSeed(r) ? r : std::min(r + 150, A.m - 1)); c += 50) A.j.push_back(c);
     A.i.push_back((PetscInt)A.j.size());
   }
   SetValues(A, ValueKind::Random);
