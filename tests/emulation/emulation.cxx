@@ -247,14 +247,14 @@ private:
   int                             round_ = 0, want_ = 0, left_ = 0;
 };
 
-/* The lanes of this warp that a mask names */
+/* The lanes of this warp that a mask names. A place that no mask has had comes first: where an exchange is over some lanes may still have to read its values */
 Lanes &lanesOf(unsigned mask)
 {
   Lanes *const lanes = &block.warps[MASKS * current->warp], *unused = nullptr;
 
   for (int k = 0; k < MASKS; ++k) {
     if (lanes[k].mask == mask) return lanes[k];
-    if (!lanes[k].arrived && !unused) unused = lanes + k;
+    if (!lanes[k].arrived && (!unused || (unused->mask && !lanes[k].mask))) unused = lanes + k;
   }
   if (!unused) fail("the lanes of a warp wait in too many groups");
   *unused      = Lanes();

@@ -50,9 +50,8 @@
    list_start[b + 1]), ascending, for the slices gather b, gather b + 1, .. A product reads the x of the list once, into shared memory, and an entry's column is a place in the list: everywhere in this
    file read "place in the list" for "column", and 0 for ref. Slices with entries have deltas of 2 bytes, whatever `compress` says, and base[t] = 0. Everything else is as in other layouts.
 
-   So that a block has few columns, rows come in clusters. Row r is a seed if AIJTCIsSeed(r), and of its own cluster. In round 1, 2, .. AIJTC_CLUSTER_ROUNDS each row that is in no cluster joins the least of certain clusters, a cluster being known
-   by its seed: those that, before the round, rows were in whose columns its number is among, up to round AIJTC_CLUSTER_OFFERS, and those that the rows of its columns were in, later. Behind a round in which no row has joined there is no other.
-   A row that no round reaches is alone. Rows are ordered by (cluster, number).
+   So that a block has few columns, rows come in clusters. Row r is a seed if AIJTCIsSeed(r), and of its own cluster. In round 1, 2, .. AIJTC_CLUSTER_ROUNDS each row that is in no cluster and whose number is a column
+   of rows that were in a cluster before the round joins the least of their clusters, a cluster being known by its seed. A row that no round reaches is alone. Rows are ordered by (cluster, number).
 
    A layout is gathered if params.gather > 0, m = n, rrows = 1, there are nonzeros, all rows are short, no list has more than AIJTC_GATHER_LIST columns, and all lists together have at most nnz / 2.
    Where a list is too long the build tries AIJTCGatherLess(params.gather), half of it; in all other cases it sets params.gather to 0. list_start and list are NULL then.
@@ -80,8 +79,7 @@ enum {
   AIJTC_GATHER_LEAST   = 8,    /* slices of a block that is tried after a larger one */
   AIJTC_GATHER_MOST    = 64,   /* slices of a block */
   AIJTC_CLUSTER        = 256,  /* rows of a cluster in the mean */
-  AIJTC_CLUSTER_ROUNDS = 16,
-  AIJTC_CLUSTER_OFFERS = 3 /* rounds in which rows of clusters take in their columns, before rows look for clusters in theirs */
+  AIJTC_CLUSTER_ROUNDS = 16
 };
 
 typedef enum {

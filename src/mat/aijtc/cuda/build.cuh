@@ -21,9 +21,10 @@ static inline unsigned BlocksFor(PetscCount items, int per_block)
 }
 
 /* Blocks of THREADS for a kernel whose blocks take several shares of the work: no more than the device holds at once */
-static inline PetscErrorCode BlocksThatFill(unsigned *blocks, int per_multiprocessor = 2048 / THREADS)
+static inline PetscErrorCode BlocksThatFill(unsigned *blocks)
 {
-  int device, multiprocessors;
+  constexpr int per_multiprocessor = 2048 / THREADS;
+  int           device, multiprocessors;
 
   PetscFunctionBegin;
   PetscCallCUDA(cudaGetDevice(&device));

@@ -1,23 +1,20 @@
 /*
    Method
-     Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one launch a round. A row's state is its round and the seed that reached it, in one number of 64 bits. In the first rounds the rows of the round before
-     offer their seeds to their columns: the least of all offers stands, so that the order in which they come does not matter. Later the rows that are in no cluster look for one in their columns: nobody offers what another offer has beaten,
-     nothing is atomic, and what L1 holds will do.
-     The rows that a round is about are found by a look at all states, which is less than a queue costs: places in one are asked for at a single address, and an offer would have to wait for its answer. A warp looks at 32 states, and its lanes
-     share the nonzeros of the rows that it finds. A round waits for loads that wait for each other, state, column, state: so a lane has four columns under way, in 40 registers, and there are no more blocks than the device holds at once
-     (with one for each share of the rows all rounds together took 230 us more, for a million rows).
+     Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one launch a round. A row's state is its round and the seed that reached it, in one number of 64 bits: the least
+     of all offers stands, so that the order in which they come does not matter. The rows of a round are found by a look at all states, which is less than a queue costs: places in one are asked for at a single address, and an offer
+     would have to wait for its answer. A warp looks at 32 states, and its lanes share the nonzeros of the rows that it finds. No more blocks than fill the device: with one for each share of the rows all rounds together took 230 us
+     more, for a million rows.
      The number of rounds is fixed, so that the host does not wait; behind a round that reached no row nothing is done. Then rows are sorted by cluster, stably.
 
    Layout
      state[r] = round << 32 | seed, all bits set in no cluster. reached[t]: has round t reached a row? Round 0 are the seeds.
 
    Memory traffic
-     Rounds that offer: j of a third of the rows once; rounds that look: of a row in no cluster, in all j of nine tenths of the rows of a tetrahedral mesh. 8 bytes of state for each of these at random (L2 holds them for 6 million rows), and 8 and
-     4 of row offsets for each row and round; 20 bytes a row and those of the sort. A million rows of 15, 10 rounds that look for rows: 70 MB from memory, 560 MB in sectors and 120 MB from L2, 136 us at 5 TB/s; the rounds take some 240, by what
-     builds take (360 when all offered).
+     j once, 8 bytes of state for each nonzero at random (L2 holds them for 6 million rows), and for each row and round; 20 bytes a row and those of the sort. A million rows of 15, 7 rounds with rows: 60 MB from memory, 480 MB in sectors and
+     56 MB from L2, 107 us at 5 TB/s; the rounds take 360, and no less with states of 32 bits.
 
    References
-     Merrill, Garland, Grimshaw, Scalable GPU graph traversal, PPoPP 2012; Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12; CUDA Core Compute Libraries (CUB), DeviceRadixSort
+     Merrill, Garland, Grimshaw, Scalable GPU graph traversal, PPoPP 2012; CUDA Core Compute Libraries (CUB), DeviceRadixSort
 */
 #include "build.cuh"
 #include <cub/device/device_radix_sort.cuh>
@@ -26,20 +23,18 @@ namespace aijtcbuild
 {
 namespace
 {
-constexpr unsigned long long NOT_REACHED     = ~0ull;
-constexpr int                ROWS_AT_ONCE    = 2; /* that a group of lanes has under way */
-constexpr int                ENTRIES_AT_ONCE = 2; /* of each, a lane */
-constexpr int                GROW_BLOCKS     = 6; /* of a multiprocessor: 40 registers */
+constexpr unsigned long long NOT_REACHED  = ~0ull;
+constexpr int                ROWS_AT_ONCE = 4; /* that a group of lanes has under way */
 
 struct Search {
   unsigned long long *state;
   int                *reached; /* [AIJTC_CLUSTER_ROUNDS + 1] */
 };
 
-/* A row of which a round looks at the columns */
-struct FoundRow {
+/* A row that others are reached from */
+struct Front {
   PetscInt begin, end; /* in j */
-  unsigned id;         /* its seed, or, if it has none, its number */
+  unsigned seed;
 };
 
 __global__ void __launch_bounds__(THREADS) SeedsKernel(PetscInt m, Search search)
@@ -51,121 +46,69 @@ __global__ void __launch_bounds__(THREADS) SeedsKernel(PetscInt m, Search search
 }
 static_assert(THREADS > AIJTC_CLUSTER_ROUNDS, "the first block writes reached[]");
 
-/* Rows that joined in the round before offer their seeds to their columns */
-struct Offering {
-  static __device__ __forceinline__ bool               looks(unsigned long long state, int round) { return (unsigned)(state >> 32) == (unsigned)(round - 1); }
-  static __device__ __forceinline__ unsigned           id(unsigned long long state, PetscInt) { return (unsigned)state; }
-  static __device__ __forceinline__ unsigned long long stateOf(const Search &search, PetscInt v) { return __ldcg(search.state + v); } /* what L2 holds can only have become less */
-
-  /* held: the state of column v. Is there a row that has been in no cluster? */
-  __device__ __forceinline__ bool visit(const FoundRow &row, PetscInt v, unsigned long long held, int round, const Search &search)
-  {
-    const unsigned long long offer = (unsigned long long)round << 32 | row.id;
-
-    if (held > offer) (void)atomicMin(search.state + v, offer);
-    return held == NOT_REACHED;
-  }
-  __device__ __forceinline__ bool settle(const FoundRow &, int, const Search &) { return false; }
-};
-
-/* Rows in no cluster join the least of those that their columns were in before the round; what others write meanwhile does not count */
-struct Joining {
-  unsigned least = ~0u;
-
-  static __device__ __forceinline__ bool               looks(unsigned long long state, int) { return state == NOT_REACHED; }
-  static __device__ __forceinline__ unsigned           id(unsigned long long, PetscInt row) { return (unsigned)row; }
-  static __device__ __forceinline__ unsigned long long stateOf(const Search &search, PetscInt v) { return search.state[v]; } /* as good from L1 */
-
-  __device__ __forceinline__ bool visit(const FoundRow &, PetscInt, unsigned long long held, int round, const Search &)
-  {
-    if (held < (unsigned long long)round << 32) least = min(least, (unsigned)held);
-    return false;
-  }
-  __device__ __forceinline__ bool settle(const FoundRow &row, int round, const Search &search)
-  {
-    const unsigned lane = threadIdx.x % AIJTC_LANES, seed = __reduce_min_sync(((1u << ROW_LANES) - 1) << (lane / ROW_LANES * ROW_LANES), least);
-
-    if (seed != ~0u && lane % ROW_LANES == 0) search.state[row.id] = (unsigned long long)round << 32 | seed;
-    return seed != ~0u;
-  }
-};
-
-/* Of the rows first .. first + 31 those that look at their columns to found[]; returns how many there are. By a warp */
-template <class Way>
-__device__ __forceinline__ int FindRows(int round, PetscInt first, PetscInt m, const PetscInt *__restrict__ i, const Search &search, FoundRow *found)
+/* The rows first .. first + 31 of the round before to front[]; returns how many there are. By a warp */
+__device__ __forceinline__ int FindFront(int round, PetscInt first, PetscInt m, const PetscInt *__restrict__ i, const Search &search, Front *front)
 {
   const unsigned           lane  = threadIdx.x % AIJTC_LANES;
   const PetscInt           r     = first + (PetscInt)lane;
-  const unsigned long long state = r < m ? __ldcg(search.state + r) : 0;
-  const PetscInt           begin = r < m ? __ldg(i + r) : 0, end = r < m ? __ldg(i + r + 1) : 0; /* asked for with the state, not behind it */
-  const bool               mine = r < m && Way::looks(state, round);
-  const unsigned           rows = __ballot_sync(ALL_LANES, mine);
+  const unsigned long long state = r < m ? __ldcg(search.state + r) : NOT_REACHED;
+  const bool               mine  = (unsigned)(state >> 32) == (unsigned)(round - 1);
+  const unsigned           rows  = __ballot_sync(ALL_LANES, mine);
 
   __syncwarp(); /* the rows before have been read */
-  if (mine) found[__popc(rows & ((1u << lane) - 1))] = {begin, end, Way::id(state, r)};
+  if (mine) front[__popc(rows & ((1u << lane) - 1))] = {i[r], i[r + 1], (unsigned)state};
   __syncwarp();
   return __popc(rows);
 }
 
-/* Visits the columns of `rows` rows, ROW_LANES lanes a row: does a row join a cluster? */
-template <class Way>
-__device__ __forceinline__ bool VisitColumns(int round, const FoundRow *found, int rows, const PetscInt *__restrict__ j, const Search &search)
+/* Offers the columns of `rows` rows, ROW_LANES lanes a row: has one been in no cluster? */
+__device__ __forceinline__ bool Offer(int round, const Front *front, int rows, const PetscInt *__restrict__ j, const Search &search)
 {
   constexpr int groups = AIJTC_LANES / ROW_LANES;
   const int     lane   = (int)threadIdx.x % ROW_LANES;
   bool          any    = false;
 
   for (int q = (int)threadIdx.x % AIJTC_LANES / ROW_LANES; q < rows; q += groups * ROWS_AT_ONCE) {
-    FoundRow row[ROWS_AT_ONCE];
-    Way      way[ROWS_AT_ONCE];
+    Front    of[ROWS_AT_ONCE];
     PetscInt longest = 0;
 
 #pragma unroll
     for (int u = 0; u < ROWS_AT_ONCE; u++) {
-      row[u]  = q + u * groups < rows ? found[q + u * groups] : FoundRow{0, 0, 0};
-      longest = max(longest, row[u].end - row[u].begin);
+      of[u]   = q + u * groups < rows ? front[q + u * groups] : Front{0, 0, 0};
+      longest = max(longest, of[u].end - of[u].begin);
     }
-    for (PetscInt t = lane; t < longest; t += ROW_LANES * ENTRIES_AT_ONCE) {
-      PetscInt           v[ROWS_AT_ONCE][ENTRIES_AT_ONCE];
-      unsigned long long held[ROWS_AT_ONCE][ENTRIES_AT_ONCE];
+    for (PetscInt t = lane; t < longest; t += ROW_LANES) {
+      PetscInt           v[ROWS_AT_ONCE];
+      unsigned long long held[ROWS_AT_ONCE];
 
 #pragma unroll
-      for (int u = 0; u < ROWS_AT_ONCE; u++) {
+      for (int u = 0; u < ROWS_AT_ONCE; u++) v[u] = t < of[u].end - of[u].begin ? __ldg(j + of[u].begin + t) : -1;
 #pragma unroll
-        for (int e = 0; e < ENTRIES_AT_ONCE; e++) v[u][e] = t + ROW_LANES * e < row[u].end - row[u].begin ? __ldg(j + row[u].begin + t + ROW_LANES * e) : -1;
-      }
-#pragma unroll
-      for (int u = 0; u < ROWS_AT_ONCE; u++) {
-#pragma unroll
-        for (int e = 0; e < ENTRIES_AT_ONCE; e++) held[u][e] = v[u][e] >= 0 ? Way::stateOf(search, v[u][e]) : 0;
-      }
+      for (int u = 0; u < ROWS_AT_ONCE; u++) held[u] = v[u] >= 0 ? __ldcg(search.state + v[u]) : 0; /* what L2 holds can only have become less */
 #pragma unroll
       for (int u = 0; u < ROWS_AT_ONCE; u++) {
-#pragma unroll
-        for (int e = 0; e < ENTRIES_AT_ONCE; e++)
-          if (v[u][e] >= 0) any = way[u].visit(row[u], v[u][e], held[u][e], round, search) || any;
+        const unsigned long long offer = (unsigned long long)round << 32 | of[u].seed;
+
+        if (held[u] > offer) (void)atomicMin(search.state + v[u], offer);
+        any = any || held[u] == NOT_REACHED;
       }
     }
-#pragma unroll
-    for (int u = 0; u < ROWS_AT_ONCE; u++)
-      if (q + u * groups < rows) any = way[u].settle(row[u], round, search) || any;
   }
   return any;
 }
 
-/* Round `round` */
-template <class Way>
-__global__ void __launch_bounds__(THREADS, GROW_BLOCKS) GrowKernel(int round, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, Search search)
+/* Round `round`, from the rows of the round before */
+__global__ void __launch_bounds__(THREADS) GrowKernel(int round, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, Search search)
 {
-  __shared__ FoundRow found[WARPS][AIJTC_LANES];
-  FoundRow *const     mine = found[threadIdx.x / AIJTC_LANES];
-  bool                any  = false;
+  __shared__ Front front[WARPS][AIJTC_LANES];
+  Front *const     mine = front[threadIdx.x / AIJTC_LANES];
+  bool             any  = false;
 
   if (!search.reached[round - 1]) return;
   for (PetscCount first = ((PetscCount)blockIdx.x * WARPS + threadIdx.x / AIJTC_LANES) * AIJTC_LANES; first < m; first += (PetscCount)gridDim.x * THREADS) {
-    const int rows = FindRows<Way>(round, (PetscInt)first, m, i, search, mine);
+    const int rows = FindFront(round, (PetscInt)first, m, i, search, mine);
 
-    any = VisitColumns<Way>(round, mine, rows, j, search) || any;
+    any = Offer(round, mine, rows, j, search) || any;
   }
   if (any) search.reached[round] = 1;
 }
@@ -184,13 +127,11 @@ PetscErrorCode Grow(PetscInt m, const Csr &A, const Search &search, cudaStream_t
   unsigned blocks;
 
   PetscFunctionBegin;
-  PetscCall(BlocksThatFill(&blocks, GROW_BLOCKS));
+  PetscCall(BlocksThatFill(&blocks));
   SeedsKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, search);
   PetscCallCUDA(cudaGetLastError());
   for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS; round++) {
-    const auto kernel = round <= AIJTC_CLUSTER_OFFERS ? GrowKernel<Offering> : GrowKernel<Joining>;
-
-    kernel<<<PetscMin(BlocksFor(m, THREADS), blocks), THREADS, 0, stream>>>(round, m, A.i, A.j, search);
+    GrowKernel<<<PetscMin(BlocksFor(m, THREADS), blocks), THREADS, 0, stream>>>(round, m, A.i, A.j, search);
     PetscCallCUDA(cudaGetLastError());
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,13 +1,13 @@
 /*
    Method
-     Rows by cluster, for gathered layouts: clusters grow from their seeds by breadth-first search, all at the same time, a round at a time, first from the rows that have joined to their columns, later from the rows that have not.
-     A row that several clusters reach in the same round joins the one with the least seed, so that the order of visits does not matter: the device finds the same clusters.
+     Rows by cluster, for gathered layouts: clusters grow from their seeds by breadth-first search, all at the same time, a round at a time. A row that several clusters reach in the same round joins the
+     one with the least seed, so that the order of visits does not matter: the device finds the same clusters.
 
    Memory traffic
-     j once, and again for a row and round in which it looks for a cluster, with a random access to a row's cluster for each nonzero; a counting sort of the rows
+     j once, with a random access to a row's cluster for each nonzero; a counting sort of the rows
 
    References
-     Aurenhammer, Voronoi diagrams, ACM Computing Surveys 23(3), 1991 (with a symmetric pattern clusters are Voronoi cells in the distance of its graph)
+     Aurenhammer, Voronoi diagrams, ACM Computing Surveys 23(3), 1991 (clusters are Voronoi cells in the graph's distance)
 */
 #include "layoutbuild.h"
 #include <algorithm>
@@ -42,21 +42,6 @@ void Reach(const PetscInt i[], const PetscInt j[], ClusterWork *work)
   }
 }
 
-/* The rows in no cluster that have columns in one */
-void Look(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
-{
-  work->nnext = 0;
-  for (PetscInt r = 0; r < m; r++) {
-    PetscInt least = NONE;
-
-    if (work->cluster[r] != NONE) continue;
-    for (PetscInt k = i[r]; k < i[r + 1]; k++) least = std::min(least, work->cluster[j[k]]);
-    if (least == NONE) continue;
-    work->reached[r]          = least;
-    work->next[work->nnext++] = r;
-  }
-}
-
 void Grow(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
 {
   std::fill(work->cluster, work->cluster + m, NONE);
@@ -66,9 +51,8 @@ void Grow(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
     work->cluster[r]            = r;
     work->front[work->nfront++] = r;
   }
-  for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS && work->nfront; round++) {
-    if (round <= AIJTC_CLUSTER_OFFERS) Reach(i, j, work);
-    else Look(m, i, j, work);
+  for (int round = 0; round < AIJTC_CLUSTER_ROUNDS && work->nfront; round++) {
+    Reach(i, j, work);
     for (PetscInt k = 0; k < work->nnext; k++) work->cluster[work->next[k]] = work->reached[work->next[k]];
     std::swap(work->front, work->next);
     work->nfront = work->nnext;
