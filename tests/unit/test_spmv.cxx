@@ -585,7 +585,8 @@ Csr ShortRowsOfManyKinds(PetscInt m)
   });
 }
 
-/* Batches of five slots, of the kernel for stored values, and of that for all forms, where rows do not share their offsets or few values are distinct; and a little more than 7 blocks of 4 warps for each of the 132 multiprocessors that the kernels are made for, where those with room for 8 are taken */
+/* Batches of five slots, of the kernel for stored values, and of that for all forms, where rows do not share their offsets or few values are distinct;
+   and a little more than 7 blocks of 4 warps for each of the 132 multiprocessors that the kernels are made for, where those with room for 8 are taken */
 TEST_P(Spmv, BatchesOfShortRows)
 {
   const struct {

@@ -281,7 +281,7 @@ __device__ __forceinline__ void ForSlotsOfDeltas(const SliceView &s, int lane, c
 
 /* All slots of a slice of any form: before_x(t) and add(r, on, a, b), slots ascending; nothing of both where there are none.
    Slices that lack nothing go the way of spread ones, but in products, where they have no deltas, one of their own, on which no mask takes a predicate from the loads of x: three unknowns 40^3, values compressed, 20.6 -> 19.4 us, a dense
-   row among short ones 15.0 -> 13.8. Solvers, which keep more in registers, are 1 to 2 % slower with one way more */
+   row among short ones 15.0 -> 13.8. Solvers, which keep more in registers, are up to 1.6 % slower with one way more */
 template <int R, int U, class X, class Before, class Add>
 __device__ __forceinline__ void ForSlotsOfAnyForm(const SliceView &s, int lane, const Refs<R, 0> &refs, const X &x, Before before_x, Add add)
 {
