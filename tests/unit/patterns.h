@@ -316,7 +316,7 @@ inline Csr Renumbered(const Csr &A, bool unsorted = false)
   return B;
 }
 
-/* A row has every `stride`-th column, from any of the first `stride` ones on: so many rows have all columns */
+/* A row has any one of each `stride` columns: so many rows have all columns */
 inline Csr Combs(PetscInt n, PetscInt stride)
 {
   std::mt19937 random(20261125);
@@ -324,7 +324,11 @@ inline Csr Combs(PetscInt n, PetscInt stride)
 
   A.m = A.n = n;
   for (PetscInt r = 0; r < n; r++) {
-    for (PetscInt c = (PetscInt)(random() % stride); c < n; c += stride) A.j.push_back(c);
+    for (PetscInt first = 0; first < n; first += stride) {
+      const PetscInt c = first + (PetscInt)(random() % stride);
+
+      if (c < n) A.j.push_back(c);
+    }
     A.i.push_back((PetscInt)A.j.size());
   }
   SetValues(A, ValueKind::Random);

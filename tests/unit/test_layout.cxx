@@ -151,24 +151,29 @@ struct Slice {
   }
 };
 
-/* The cluster of each row, known by its seed: every round looks at all rows as the round before left them */
+/* The cluster of each row, known by its seed: every round looks at all rows as the round before left them. Rows in none join that of their first column in one; in the last round rows in a cluster offer it to their columns */
 std::vector<PetscInt> Clusters(const Csr &A)
 {
   std::vector<PetscInt> cluster(A.m, -1);
-
-  for (PetscInt r = 0; r < A.m; r++)
-    if (AIJTCIsSeed(r)) cluster[r] = r;
-  for (int round = 0; round < AIJTC_CLUSTER_ROUNDS; round++) {
+  const auto            round = [&](bool offers) {
     const std::vector<PetscInt> before = cluster;
 
     for (PetscInt u = 0; u < A.m; u++) {
-      for (PetscInt k = A.i[u]; before[u] >= 0 && k < A.i[u + 1]; k++) {
-        PetscInt &joined = cluster[A.j[k]];
+      for (PetscInt k = A.i[u]; k < A.i[u + 1]; k++) {
+        const PetscInt v = A.j[k];
 
-        if (before[A.j[k]] < 0) joined = joined < 0 ? before[u] : std::min(joined, before[u]);
+        if (offers && before[u] >= 0 && before[v] < 0) cluster[v] = cluster[v] < 0 ? before[u] : std::min(cluster[v], before[u]);
+        if (!offers && before[v] >= 0 && cluster[u] < 0) cluster[u] = before[v];
       }
     }
-  }
+    return cluster != before;
+  };
+
+  for (PetscInt r = 0; r < A.m; r++)
+    if (AIJTCIsSeed(r)) cluster[r] = r;
+  for (int t = 1; t <= AIJTC_CLUSTER_ROUNDS; t++)
+    if (!round(false)) break;
+  round(true);
   for (PetscInt r = 0; r < A.m; r++)
     if (cluster[r] < 0) cluster[r] = r;
   return cluster;
@@ -944,7 +949,7 @@ TEST(LayoutGathers, OnlySquareMatricesOfShortRowsOneALane)
 TEST(LayoutGathers, ListsOfAtMost4096Columns)
 {
   for (PetscInt more : {0, 1}) {
-    const Csr A = Combs(AIJTC_GATHER_LIST + more, 32);
+    const Csr A = Combs(AIJTC_GATHER_LIST + more, 24);
 
     for (PetscInt gather : {9, 8, 64}) {
       if (SmallSystems() && gather != 9) continue;
@@ -974,8 +979,8 @@ TEST(LayoutGathers, HalvedWhereAListIsTooLong)
   } cases[] = {
     {8,  2,  32},
     {8,  0,  16},
-    {20, 6,  8 },
-    {20, 12, 4 }
+    {20, 8,  8 },
+    {20, 16, 4 }
   };
 
   for (const auto &c : cases) {
@@ -992,7 +997,7 @@ TEST(LayoutGathers, HalvedWhereAListIsTooLong)
 /* An odd number has no half, be it asked for or 25, half of 50; and less than 8 is only what was asked for */
 TEST(LayoutGathers, HalvedDownTo8OrAnOddNumber)
 {
-  const Csr      A = Reaching(20, 6), far = Reaching(20, 12);
+  const Csr      A = Reaching(20, 8), far = Reaching(20, 16);
   const PetscInt asked[][2] = {
     {48, 12},
     {63, 0 },
@@ -1006,7 +1011,7 @@ TEST(LayoutGathers, HalvedDownTo8OrAnOddNumber)
 /* Columns anywhere, three a row: at 64 slices lists are too long, at 32 they are not, but all together too many */
 TEST(LayoutGathers, NotHalvedWhereColumnsAreTooMany)
 {
-  const Csr A = FromLengths(20000, std::vector<PetscInt>(20000, 3));
+  const Csr A = Combs(20001, 6667);
 
   EXPECT_GT(Longest(ListsOfBlocks(A, GatheredBy(64, A))), 4096u);
   EXPECT_LE(Longest(ListsOfBlocks(A, GatheredBy(32, A))), 4096u);
@@ -1091,15 +1096,34 @@ TEST(LayoutGathers, RowsOutOfReach)
   }
 }
 
-/* A row as many rounds away from a seed as there are joins it, the one behind does not */
+/* How far from its seed is a row, at most? behind: the seed lies before it */
+PetscInt Farthest(const std::vector<PetscInt> &cluster, bool behind)
+{
+  PetscInt far = 0;
+
+  for (PetscInt r = 0; r < (PetscInt)cluster.size(); r++) far = std::max(far, behind ? r - cluster[r] : cluster[r] - r);
+  return far;
+}
+
+/* A row as many rounds away from a seed as there are joins it, in the last one too; the one behind does not. Neighbours are so far away that rows by cluster are not in the order of their numbers */
 TEST(LayoutGathers, AsManyRoundsAsToldReach)
 {
-  const Csr                   A       = Banded(8000, 8000, {0, 50, 100, 150}); /* a row leads to three behind it, so far that rows by cluster are not in the order of their numbers */
+  const Csr                   A       = Banded(8000, 8000, {-150, -100, -50, 0, 50, 100, 150});
   const std::vector<PetscInt> cluster = Clusters(A);
-  PetscInt                    far     = 0;
 
-  for (PetscInt r = 0; r < A.m; r++) far = std::max(far, r - cluster[r]);
-  EXPECT_EQ(far, 150 * AIJTC_CLUSTER_ROUNDS);
+  EXPECT_EQ(Farthest(cluster, true), 150 * (AIJTC_CLUSTER_ROUNDS + 1));
+  EXPECT_EQ(Farthest(cluster, false), 150 * (AIJTC_CLUSTER_ROUNDS + 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
+}
+
+/* A row has columns behind itself alone: rows join seeds behind them, as far as the rounds reach, and seeds before them in the last round */
+TEST(LayoutGathers, RowsLookForClustersThenAreOfferedThem)
+{
+  const Csr                   A       = Banded(8000, 8000, {0, 50, 100, 150});
+  const std::vector<PetscInt> cluster = Clusters(A);
+
+  EXPECT_EQ(Farthest(cluster, false), 150 * AIJTC_CLUSTER_ROUNDS);
+  EXPECT_EQ(Farthest(cluster, true), 150);
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 
@@ -1321,6 +1345,48 @@ TEST_P(Probe, CUDA)
 }
 
 INSTANTIATE_TEST_SUITE_P(, Probe, ::testing::ValuesIn(probe_cases), [](const auto &info) { return std::string(info.param.name); });
+
+/* Twice as many chunks as are looked into: every other one, from the first on, and its rows are nodes of three if those are `looked` into, else the rows of the others are. The others have the longest row */
+Csr NodesInChunks(bool looked)
+{
+  constexpr PetscInt chunk = AIJTC_PROBE_CHUNK;
+  Csr                A;
+
+  A.m = A.n = 2 * AIJTC_PROBE_CHUNKS * chunk;
+  for (PetscInt r = 0; r < A.m; r++) {
+    const bool node = (r / chunk % 2 == 0) == looked;
+
+    for (PetscInt c = node ? r / 3 * 3 : r; c <= (node ? r / 3 * 3 + 2 : r); c++) A.j.push_back(c);
+    for (PetscInt c = 0; r == 5 * chunk && c < 7; c++) A.j.push_back(r + 100 + c);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Same);
+  return A;
+}
+
+void ExpectChunks(Made made)
+{
+  for (bool looked : {true, false}) {
+    const Csr         A      = NodesInChunks(looked);
+    const AIJTCTraits traits = TraitsOf(A, made);
+
+    ASSERT_EQ(AIJTCProbeChunks(A.m), AIJTC_PROBE_CHUNKS);
+    EXPECT_EQ(traits.bs, looked ? 3 : 1);
+    EXPECT_EQ(traits.longest, LongestRow(A));
+    EXPECT_EQ(LongestRow(A), looked ? 8 : 10);
+  }
+}
+
+TEST(LayoutProbe, LooksIntoSomeChunksOfManyRows)
+{
+  ExpectChunks(Made::OnHost);
+}
+
+TEST(LayoutProbe, LooksIntoSomeChunksOfManyRows_CUDA)
+{
+  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+  ExpectChunks(Made::OnDevice);
+}
 
 Csr WithValues(Csr A, ValueKind kind)
 {

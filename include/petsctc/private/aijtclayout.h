@@ -50,8 +50,9 @@
    list_start[b + 1]), ascending, for the slices gather b, gather b + 1, .. A product reads the x of the list once, into shared memory, and an entry's column is a place in the list: everywhere in this
    file read "place in the list" for "column", and 0 for ref. Slices with entries have deltas of 2 bytes, whatever `compress` says, and base[t] = 0. Everything else is as in other layouts.
 
-   So that a block has few columns, rows come in clusters. Row r is a seed if AIJTCIsSeed(r), and of its own cluster. In round 1, 2, .. AIJTC_CLUSTER_ROUNDS each row that is in no cluster and whose number is a column
-   of rows that were in a cluster before the round joins the least of their clusters, a cluster being known by its seed. A row that no round reaches is alone. Rows are ordered by (cluster, number).
+   So that a block has few columns, rows come in clusters, known by their seeds. Row r is a seed if AIJTCIsSeed(r), and of its own cluster. In round 1, 2, .. AIJTC_CLUSTER_ROUNDS each row that is in no cluster joins that of the first of its columns
+   which was in one before the round; behind a round in which no row joins there is no other. Then each row that is in none, and whose number is a column of rows that are, joins the least of their clusters. A row that nothing reaches is alone. Rows
+   are ordered by (cluster, number).
 
    A layout is gathered if params.gather > 0, m = n, rrows = 1, there are nonzeros, all rows are short, no list has more than AIJTC_GATHER_LIST columns, and all lists together have at most nnz / 2.
    Where a list is too long the build tries AIJTCGatherLess(params.gather), half of it; in all other cases it sets params.gather to 0. list_start and list are NULL then.
@@ -74,6 +75,8 @@ enum {
   AIJTC_MAX_BS         = 8,
   AIJTC_MAX_DICT       = 256,
   AIJTC_PROBE          = 64,   /* groups of 32 rows that AIJTCProbe looks into */
+  AIJTC_PROBE_CHUNK    = 840,  /* rows in which it compares neighbours, a multiple of all block sizes up to AIJTC_MAX_BS */
+  AIJTC_PROBE_CHUNKS   = 256,  /* of these at most */
   AIJTC_PROBE_ROW      = 256,  /* nonzeros: no group with a longer row has common offsets */
   AIJTC_GATHER_LIST    = 4096, /* columns of a block of a gathered layout at most: 32 KB of x */
   AIJTC_GATHER_LEAST   = 8,    /* slices of a block that is tried after a larger one */
@@ -216,6 +219,18 @@ static inline PetscInt AIJTCGatherLess(PetscInt gather)
   return gather % 2 == 0 && gather / 2 >= AIJTC_GATHER_LEAST ? gather / 2 : 0;
 }
 
+/* Chunks of AIJTC_PROBE_CHUNK rows that AIJTCProbe looks into, and the row that chunk q begins with: all, or, of more than AIJTC_PROBE_CHUNKS, so many whole ones spread evenly */
+static inline PetscInt AIJTCProbeChunks(PetscInt m)
+{
+  return PetscMin(m / AIJTC_PROBE_CHUNK + (m % AIJTC_PROBE_CHUNK ? 1 : 0), (PetscInt)AIJTC_PROBE_CHUNKS);
+}
+AIJTC_HOST_DEVICE static inline PetscInt AIJTCProbeRow(PetscInt m, PetscInt q)
+{
+  const PetscInt whole = m / AIJTC_PROBE_CHUNK;
+
+  return (whole > AIJTC_PROBE_CHUNKS ? (PetscInt)((PetscCount)q * whole / AIJTC_PROBE_CHUNKS) : q) * AIJTC_PROBE_CHUNK;
+}
+
 /* Does row r begin a cluster? One row of AIJTC_CLUSTER does, by a hash of 32 bits (the finisher of MurmurHash3) */
 AIJTC_HOST_DEVICE static inline bool AIJTCIsSeed(PetscInt r)
 {
@@ -233,7 +248,7 @@ PETSC_INTERN PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[]
 
 /* What the choice of parameters must know of the rows, and of their values.
 
-   bs: the largest b from 2 to AIJTC_MAX_BS such that at least 4 groups of b consecutive rows (from row 0; groups of b empty rows and a last incomplete group not counted) count and in at least
+   bs: the largest b from 2 to AIJTC_MAX_BS such that at least 4 groups of b consecutive rows (of the chunks looked into; groups of b empty rows and a last incomplete group not counted) count and in at least
    15/16 of those all rows have the same number of nonzeros, the same first and the same last column, as they are stored; 1 if there is none.
 
    common: do rows share their offsets from the diagonal, as those of a stencil on a grid do? Looked at are G = min(AIJTC_PROBE, m / 32) groups of 32 consecutive rows, group g from row

@@ -98,11 +98,11 @@ PetscErrorCode PlanRows(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Gathered if it may be: then *places are the places of the columns in the lists, and all that `kept` holds; else NULL, and it holds nothing */
-PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, PetscInt **places, Scratch &scratch, Scratch &kept, cudaStream_t stream)
+/* Gathered if it may be: then *places is all that `kept` holds; else it holds nothing */
+PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, Places *places, Scratch &scratch, Scratch &kept, cudaStream_t stream)
 {
   PetscFunctionBegin;
-  *places = nullptr;
+  *places = {};
   if (layout->m != layout->n || layout->params.rrows > 1) layout->params.gather = 0;
   for (PetscInt tried = -1; tried != layout->params.gather;) {
     if (tried >= 0) PetscCall(ForgetRows(layout, found, stream));
@@ -112,7 +112,7 @@ PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], F
   }
   if (!layout->params.gather) {
     PetscCall(kept.Release());
-    *places = nullptr;
+    *places = {};
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -123,7 +123,8 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   StreamCounts streams;
   Found       *found;
   uint8_t     *flag;
-  PetscInt    *group, *places;
+  PetscInt    *group;
+  Places       places;
   Units       *unit  = nullptr;
   const auto   place = [&](Block &block) {
     block.Place(1, &found);
@@ -140,12 +141,10 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
   PetscCall(scratch.GetAll(place));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
   PetscCall(PlanGathered(A, layout, flag, found, &group, &places, scratch, kept, stream));
-
-  const Csr columns = {A.i, places ? places : A.j, A.a};
-  PetscCall(AnalyzeSlices(layout, columns, group, &found->table, &unit, scratch, &streams, stream));
+  PetscCall(AnalyzeSlices(layout, A, group, &found->table, &unit, scratch, &streams, stream));
   PetscCall(SetStreamSizes(layout, streams));
   PetscCall(AllocateStreams(layout, stream));
-  PetscCall(WritePattern(layout, columns, unit, streams.mixed, stream));
+  PetscCall(WritePattern(layout, A, places, unit, streams.mixed, stream));
   PetscCall(StoreValues(layout, A.a, stream));
   PetscCall(SettleLayout(stream));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -179,18 +179,29 @@ struct Csr {
   const PetscScalar *a;
 };
 
+/* The entries of a row in an array of all */
+struct Run {
+  PetscInt begin, end;
+};
+
+/* Of a gathered layout, instead of columns: their places in the lists; and where those of each row are, place by place of rid. NULL otherwise */
+struct Places {
+  PetscInt *place; /* [nnz] */
+  Run      *run;
+};
+
 /* 1. Which groups are slices of consecutive rows (flag[], one a group), how many rows the classes have; the row offsets into layout->start, and no misfit. Waits for the device. */
 PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8_t flag[], RowCounts *found, RowCounts *counts, cudaStream_t stream);
 /* 2. rid, long_piece, and the groups that are slices, in *group (NULL if all are) */
 PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, PetscInt **group, Scratch &scratch, cudaStream_t stream);
 /* Of gathered layouts: the rows of a square matrix by cluster */
 PetscErrorCode ClusterRows(PetscInt m, const Csr &A, int32_t **row, Scratch &scratch, cudaStream_t stream);
-/* Of gathered layouts, after 2.: the lists, and for each nonzero the place of its column, in *places. Or params.gather becomes what to plan for instead. Waits for the device. */
-PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, PetscInt **places, Scratch &scratch, cudaStream_t stream);
+/* Of gathered layouts, after 2.: the lists, and the places of all nonzeros in them. Or params.gather becomes what to plan for instead. Waits for the device. */
+PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, Places *places, Scratch &scratch, cudaStream_t stream);
 /* 3. All of every slice but its places in the streams, which are in *unit; the dictionary. Waits for the device. */
 PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
 /* 4. The places of the slices, and the pattern stream. values: StreamCounts.mixed */
-PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], bool values, cudaStream_t stream);
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Places &places, const Units unit[], bool values, cudaStream_t stream);
 /* 5. The value stream (refresh.cu) */
 PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream);
 

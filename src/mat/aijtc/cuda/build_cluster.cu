@@ -1,20 +1,24 @@
 /*
    Method
-     Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one launch a round. A row's state is its round and the seed that reached it, in one number of 64 bits: the least
-     of all offers stands, so that the order in which they come does not matter. The rows of a round are found by a look at all states, which is less than a queue costs: places in one are asked for at a single address, and an offer
-     would have to wait for its answer. A warp looks at 32 states, and its lanes share the nonzeros of the rows that it finds. No more blocks than fill the device: with one for each share of the rows all rounds together took 230 us
-     more, for a million rows.
-     The number of rounds is fixed, so that the host does not wait; behind a round that reached no row nothing is done. Then rows are sorted by cluster, stably.
+     Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one launch a round. In a round the rows that are in no cluster look at their columns, and join the cluster of the first one that was in one before the round: so
+     the order in which rows come does not matter. A last round, in which rows in a cluster offer it to their columns and the least offer stands, is for rows that none of their columns leads to a cluster, where patterns are not symmetric; as a rule
+     there are none, and it does nothing.
+
+     Which rows are in a cluster is a bit a row, a set of bits for each round, so that a round sees what the round before has left. A block copies them to shared memory, where a look at a column waits for nothing, and of all its columns a row reads the
+     cluster of one. A warp takes 32 consecutive rows, whose word of bits nobody else writes. Their columns are one piece of j, of which it reads the lines of 32 that it needs, many at a time; a bit for each column, kept by one lane a line, tells the
+     lane of a row what it has found.
+     The number of rounds is fixed, so that the host does not wait; behind one that reached no row, or left none, nothing is done. Then rows are sorted by cluster, stably.
 
    Layout
-     state[r] = round << 32 | seed, all bits set in no cluster. reached[t]: has round t reached a row? Round 0 are the seeds.
+     cluster[r]: the seed, all bits set: none. Row r has bit r % 32 of word r / 32 of the bits of a round: was it in a cluster behind that round? Round 0 are the seeds.
+     Dynamic shared memory: the bits of the round before, where they fit (1.8 million rows).
 
    Memory traffic
-     j once, 8 bytes of state for each nonzero at random (L2 holds them for 6 million rows), and for each row and round; 20 bytes a row and those of the sort. A million rows of 15, 7 rounds with rows: 60 MB from memory, 480 MB in sectors and
-     56 MB from L2, 107 us at 5 TB/s; the rounds take 360, and no less with states of 32 bits.
+     For each round j of the rows that look, 8 bytes of i for each 32 rows in which one does and 4 for each of them, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. A million rows of 15: of 9 rounds three look
+     at nearly all, 230 MB of j, 54 us at 4.3 TB/s, and 180 MB from L2; 20 bytes a row and those of the sort.
 
    References
-     Merrill, Garland, Grimshaw, Scalable GPU graph traversal, PPoPP 2012; CUDA Core Compute Libraries (CUB), DeviceRadixSort
+     Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12 (rows that look); CUDA Core Compute Libraries (CUB), DeviceRadixSort
 */
 #include "build.cuh"
 #include <cub/device/device_radix_sort.cuh>
@@ -23,132 +27,289 @@ namespace aijtcbuild
 {
 namespace
 {
-constexpr unsigned long long NOT_REACHED  = ~0ull;
-constexpr int                ROWS_AT_ONCE = 4; /* that a group of lanes has under way */
+constexpr uint32_t NO_CLUSTER    = ~0u;
+constexpr int      GROW_WARPS    = 32; /* of a block: one block a multiprocessor, as its bits need the shared memory */
+constexpr int      GROW_THREADS  = AIJTC_LANES * GROW_WARPS;
+constexpr int      LINES         = AIJTC_LANES;         /* of 32 columns each, whose bits a warp has at a time: one a lane */
+constexpr int      WINDOW        = AIJTC_LANES * LINES; /* columns of these */
+constexpr int      LINES_AT_ONCE = 16;                  /* under way */
 
 struct Search {
-  unsigned long long *state;
-  int                *reached; /* [AIJTC_CLUSTER_ROUNDS + 1] */
+  PetscInt  m;
+  int       words;   /* of a round; a multiple of four */
+  uint32_t *cluster; /* [m] */
+  uint32_t *bits;    /* [AIJTC_CLUSTER_ROUNDS + 1][words] */
+  int      *reached; /* [AIJTC_CLUSTER_ROUNDS + 1]: has the round reached a row? */
+  int      *left;    /* [AIJTC_CLUSTER_ROUNDS + 1]: has it left one in no cluster? */
+
+  __device__ __forceinline__ uint32_t *behind(int round) const { return bits + (size_t)round * words; }
 };
 
-/* A row that others are reached from */
-struct Front {
-  PetscInt begin, end; /* in j */
-  unsigned seed;
+__global__ void __launch_bounds__(THREADS) SeedsKernel(const __grid_constant__ Search search)
+{
+  const PetscInt r    = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
+  const bool     seed = r < search.m && AIJTCIsSeed(r);
+  const unsigned word = __ballot_sync(ALL_LANES, seed);
+
+  if (r <= AIJTC_CLUSTER_ROUNDS) search.reached[r] = search.left[r] = r == 0;
+  if (r < search.m) search.cluster[r] = seed ? (uint32_t)r : NO_CLUSTER;
+  if (r % AIJTC_LANES == 0 && r / AIJTC_LANES < search.words) search.bits[r / AIJTC_LANES] = word;
+}
+static_assert(THREADS > AIJTC_CLUSTER_ROUNDS, "the first block writes reached[] and left[]");
+
+/* Which rows of word w exist? */
+__device__ __forceinline__ unsigned RowsOf(int w, PetscInt m)
+{
+  const PetscCount rows = m - (PetscCount)AIJTC_LANES * w;
+
+  return rows >= AIJTC_LANES ? ALL_LANES : rows > 0 ? (1u << rows) - 1 : 0;
+}
+
+/* The row of a lane in j, of those of word w; empty behind the last */
+struct Row {
+  PetscInt begin, end;
+
+  __device__ __forceinline__ Row(int w, PetscInt m, const PetscInt *__restrict__ i)
+  {
+    const PetscCount r = (PetscCount)AIJTC_LANES * w + threadIdx.x % AIJTC_LANES;
+
+    begin = __ldg(i + min(r, (PetscCount)m));
+    end   = __ldg(i + min(r + 1, (PetscCount)m));
+  }
 };
 
-__global__ void __launch_bounds__(THREADS) SeedsKernel(PetscInt m, Search search)
-{
-  const PetscInt r = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
+/* A lane's row, as far as it is in a window of columns: its places from `from` to `to` - 1, if that is not less */
+struct Part {
+  int from, to;
 
-  if (r <= AIJTC_CLUSTER_ROUNDS) search.reached[r] = r == 0;
-  if (r < m) search.state[r] = AIJTCIsSeed(r) ? (unsigned long long)r : NOT_REACHED;
-}
-static_assert(THREADS > AIJTC_CLUSTER_ROUNDS, "the first block writes reached[]");
+  __device__ __forceinline__ Part(const Row &row, PetscInt window) : from((int)(max(row.begin, window) - window)), to((int)(min(row.end, window + WINDOW) - window)) { }
 
-/* The rows first .. first + 31 of the round before to front[]; returns how many there are. By a warp */
-__device__ __forceinline__ int FindFront(int round, PetscInt first, PetscInt m, const PetscInt *__restrict__ i, const Search &search, Front *front)
-{
-  const unsigned           lane  = threadIdx.x % AIJTC_LANES;
-  const PetscInt           r     = first + (PetscInt)lane;
-  const unsigned long long state = r < m ? __ldcg(search.state + r) : NOT_REACHED;
-  const bool               mine  = (unsigned)(state >> 32) == (unsigned)(round - 1);
-  const unsigned           rows  = __ballot_sync(ALL_LANES, mine);
+  /* Its lines */
+  __device__ __forceinline__ unsigned lines() const { return from < to ? ALL_LANES << ((unsigned)from / AIJTC_LANES) & ALL_LANES >> (LINES - 1 - (unsigned)(to - 1) / AIJTC_LANES) : 0; }
+  /* The bits of its places from + t, from + t + 1, .. of 32, t being a multiple of 32 and `word` this lane's line */
+  __device__ __forceinline__ unsigned bits(int t, unsigned word) const
+  {
+    const unsigned line = (unsigned)(from + t) / AIJTC_LANES, low = __shfl_sync(ALL_LANES, word, line % LINES), high = __shfl_sync(ALL_LANES, word, (line + 1) % LINES);
+    const int      left = to - from - t;
 
-  __syncwarp(); /* the rows before have been read */
-  if (mine) front[__popc(rows & ((1u << lane) - 1))] = {i[r], i[r + 1], (unsigned)state};
-  __syncwarp();
-  return __popc(rows);
-}
-
-/* Offers the columns of `rows` rows, ROW_LANES lanes a row: has one been in no cluster? */
-__device__ __forceinline__ bool Offer(int round, const Front *front, int rows, const PetscInt *__restrict__ j, const Search &search)
-{
-  constexpr int groups = AIJTC_LANES / ROW_LANES;
-  const int     lane   = (int)threadIdx.x % ROW_LANES;
-  bool          any    = false;
-
-  for (int q = (int)threadIdx.x % AIJTC_LANES / ROW_LANES; q < rows; q += groups * ROWS_AT_ONCE) {
-    Front    of[ROWS_AT_ONCE];
-    PetscInt longest = 0;
-
-#pragma unroll
-    for (int u = 0; u < ROWS_AT_ONCE; u++) {
-      of[u]   = q + u * groups < rows ? front[q + u * groups] : Front{0, 0, 0};
-      longest = max(longest, of[u].end - of[u].begin);
-    }
-    for (PetscInt t = lane; t < longest; t += ROW_LANES) {
-      PetscInt           v[ROWS_AT_ONCE];
-      unsigned long long held[ROWS_AT_ONCE];
-
-#pragma unroll
-      for (int u = 0; u < ROWS_AT_ONCE; u++) v[u] = t < of[u].end - of[u].begin ? __ldg(j + of[u].begin + t) : -1;
-#pragma unroll
-      for (int u = 0; u < ROWS_AT_ONCE; u++) held[u] = v[u] >= 0 ? __ldcg(search.state + v[u]) : 0; /* what L2 holds can only have become less */
-#pragma unroll
-      for (int u = 0; u < ROWS_AT_ONCE; u++) {
-        const unsigned long long offer = (unsigned long long)round << 32 | of[u].seed;
-
-        if (held[u] > offer) (void)atomicMin(search.state + v[u], offer);
-        any = any || held[u] == NOT_REACHED;
-      }
-    }
+    return __funnelshift_r(low, high, (unsigned)from % AIJTC_LANES) & (left >= AIJTC_LANES ? ALL_LANES : left > 0 ? (1u << left) - 1 : 0);
   }
-  return any;
-}
+};
 
-/* Round `round`, from the rows of the round before */
-__global__ void __launch_bounds__(THREADS) GrowKernel(int round, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, Search search)
+/* The bits of certain lines of a window, a line a lane: is the column in a cluster (IN), or in none? j: the window's; end: columns of it that exist. What no row of these lines has may have any bit. By a warp */
+template <bool IN>
+__device__ __forceinline__ unsigned FlagColumns(unsigned lines, const PetscInt *__restrict__ j, int end, const uint32_t *before)
 {
-  __shared__ Front front[WARPS][AIJTC_LANES];
-  Front *const     mine = front[threadIdx.x / AIJTC_LANES];
-  bool             any  = false;
+  int      mine = (int)threadIdx.x % AIJTC_LANES; /* this lane's line, from the first of the next ones */
+  unsigned word = 0;
 
-  if (!search.reached[round - 1]) return;
-  for (PetscCount first = ((PetscCount)blockIdx.x * WARPS + threadIdx.x / AIJTC_LANES) * AIJTC_LANES; first < m; first += (PetscCount)gridDim.x * THREADS) {
-    const int rows = FindFront(round, (PetscInt)first, m, i, search, mine);
+  j += mine;
+  end -= mine;
+  for (; lines; lines >>= LINES_AT_ONCE) {
+    PetscInt column[LINES_AT_ONCE];
 
-    any = Offer(round, mine, rows, j, search) || any;
+#pragma unroll
+    for (int u = 0; u < LINES_AT_ONCE; u++) column[u] = (lines >> u & 1) && AIJTC_LANES * u < end ? __ldg(j + AIJTC_LANES * u) : 0;
+#pragma unroll
+    for (int u = 0; u < LINES_AT_ONCE; u++) {
+      const unsigned flags = __ballot_sync(ALL_LANES, (before[(unsigned)column[u] / AIJTC_LANES] >> ((unsigned)column[u] % AIJTC_LANES) & 1) == IN);
+
+      if (mine == u) word = flags;
+    }
+    j += AIJTC_LANES * LINES_AT_ONCE;
+    end -= AIJTC_LANES * LINES_AT_ONCE;
+    mine -= LINES_AT_ONCE;
   }
-  if (any) search.reached[round] = 1;
+  return word;
+}
+static_assert(LINES % LINES_AT_ONCE == 0 && LINES_AT_ONCE < 32, "a warp goes through its lines so many at a time");
+
+/* take(place in j) for columns of a lane's row, ascending, which are in a cluster (IN), or in none, until it returns false; `mine`: does this lane take part? By a warp */
+template <bool IN, class Take>
+__device__ __forceinline__ void ForFlagged(bool mine, const Row &row, const PetscInt *__restrict__ j, const uint32_t *before, Take take)
+{
+  const PetscInt begin = __shfl_sync(ALL_LANES, row.begin, 0) & ~(AIJTC_LANES - 1), end = __shfl_sync(ALL_LANES, row.end, AIJTC_LANES - 1);
+
+  for (PetscInt window = begin; window < end; window += min(end - window, (PetscInt)WINDOW)) {
+    const Part     part(row, window);
+    const unsigned word    = FlagColumns<IN>(__reduce_or_sync(ALL_LANES, mine ? part.lines() : 0), j + window, (int)(end - window), before);
+    const int      longest = __reduce_max_sync(ALL_LANES, mine ? part.to - part.from : 0);
+
+#pragma unroll 1
+    for (int t = 0; t < longest; t += AIJTC_LANES)
+      for (unsigned bits = part.bits(t, word); mine && bits; bits &= bits - 1) mine = take(window + part.from + t + __ffs((int)bits) - 1);
+  }
 }
 
-__global__ void __launch_bounds__(THREADS) ClustersKernel(PetscInt m, const unsigned long long *__restrict__ state, uint32_t *__restrict__ cluster, int32_t *__restrict__ row)
+/* A row that joins a cluster: it is stored a turn later, so that nobody waits for it */
+struct Joining {
+  PetscInt row = -1; /* none */
+  uint32_t cluster;
+
+  __device__ __forceinline__ void store(const Search &search) const
+  {
+    if (row >= 0) search.cluster[row] = cluster;
+  }
+};
+
+/* Of 32 consecutive rows those that look: they join the cluster of their first column in one. Returns the bits of those that join */
+__device__ __forceinline__ unsigned Look(unsigned rows, PetscInt first, const Row &row, const PetscInt *__restrict__ j, const uint32_t *before, const Search &search, Joining &joining)
+{
+  const unsigned lane  = threadIdx.x % AIJTC_LANES;
+  PetscInt       place = -1;
+
+  ForFlagged<true>(rows >> lane & 1, row, j, before, [&](PetscInt k) {
+    place = k;
+    return false;
+  });
+  joining.store(search);
+  joining.row = place < 0 ? -1 : first + (PetscInt)lane;
+  if (place >= 0) joining.cluster = search.cluster[__ldg(j + place)];
+  return __ballot_sync(ALL_LANES, place >= 0);
+}
+
+/* Of 32 consecutive rows those that are in a cluster: they offer it to their columns in none */
+__device__ __forceinline__ void Offer(unsigned rows, PetscInt first, const Row &row, const PetscInt *__restrict__ j, const uint32_t *before, const Search &search)
+{
+  const unsigned lane = threadIdx.x % AIJTC_LANES;
+  const bool     mine = rows >> lane & 1;
+  const uint32_t seed = mine ? search.cluster[first + (PetscInt)lane] : NO_CLUSTER;
+
+  ForFlagged<false>(mine, row, j, before, [&](PetscInt k) {
+    (void)atomicMin(search.cluster + __ldg(j + k), seed);
+    return true;
+  });
+}
+
+/* The bits of a round, in shared memory if they fit. By all threads */
+template <bool SHARED>
+__device__ __forceinline__ const uint32_t *CopyBits(const uint32_t *bits, int words, uint4 *shared)
+{
+  if constexpr (SHARED) {
+    for (int k = (int)threadIdx.x; k < words / 4; k += GROW_THREADS) shared[k] = __ldg(reinterpret_cast<const uint4 *>(bits) + k);
+    __syncthreads();
+    return reinterpret_cast<const uint32_t *>(shared);
+  } else return bits;
+}
+
+/* The words of a warp, from one turn to the next */
+__device__ __forceinline__ int FirstWord()
+{
+  return (int)(blockIdx.x * GROW_WARPS + threadIdx.x / AIJTC_LANES);
+}
+__device__ __forceinline__ int WordsOfTurn()
+{
+  return (int)gridDim.x * GROW_WARPS;
+}
+
+/* Round `round`, of rows that look. Every other one goes backwards: what the round before has read last is in L2 */
+template <bool SHARED>
+__global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
+{
+  extern __shared__ uint4 shared_bits[];
+  const auto              word_of = [&](int k) { return round % 2 ? k : search.words - 1 - k; };
+  uint32_t *const         next    = search.behind(round);
+  bool                    reached = false, left = false;
+
+  Row ahead(word_of(min(FirstWord(), search.words - 1)), search.m, i); /* asked for a turn before */
+
+  if (!search.reached[round - 1] || !search.left[round - 1]) return;
+  const uint32_t *const before = CopyBits<SHARED>(search.behind(round - 1), search.words, shared_bits);
+  Joining               joining;
+
+  for (int k = FirstWord(); k < search.words; k += WordsOfTurn()) {
+    const int      w    = word_of(k);
+    const Row      row  = ahead;
+    const unsigned word = before[w], mine = ~word & RowsOf(w, search.m);
+
+    ahead                 = Row(word_of(min(k + WordsOfTurn(), search.words - 1)), search.m, i);
+    const unsigned joined = mine ? Look(mine, AIJTC_LANES * w, row, j, before, search, joining) : 0;
+
+    reached = reached || joined;
+    left    = left || (mine & ~joined);
+    if (threadIdx.x % AIJTC_LANES == 0) next[w] = word | joined;
+  }
+  joining.store(search);
+  if (reached) search.reached[round] = 1;
+  if (left) search.left[round] = 1;
+}
+
+/* The last round */
+template <bool SHARED>
+__global__ void __launch_bounds__(GROW_THREADS, 1) OfferKernel(const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
+{
+  extern __shared__ uint4 shared_bits[];
+  const int               lane = (int)(threadIdx.x % AIJTC_LANES);
+  const int               last = AIJTC_LANES - 1 - __clz((int)__ballot_sync(ALL_LANES, lane <= AIJTC_CLUSTER_ROUNDS && search.reached[lane])); /* that has reached a row, as round 0 has */
+
+  if (!search.left[last]) return;
+  const uint32_t *const before = CopyBits<SHARED>(search.behind(last), search.words, shared_bits);
+  for (int w = FirstWord(); w < search.words; w += WordsOfTurn())
+    if (before[w]) Offer(before[w], AIJTC_LANES * w, Row(w, search.m, i), j, before, search);
+}
+static_assert(AIJTC_CLUSTER_ROUNDS < AIJTC_LANES, "a lane looks at each round");
+
+__global__ void __launch_bounds__(THREADS) ClustersKernel(PetscInt m, uint32_t *__restrict__ cluster, int32_t *__restrict__ row)
 {
   const PetscInt r = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
 
   if (r >= m) return;
-  cluster[r] = state[r] == NOT_REACHED ? (uint32_t)r : (uint32_t)state[r];
-  row[r]     = r;
+  if (cluster[r] == NO_CLUSTER) cluster[r] = (uint32_t)r;
+  row[r] = r;
 }
 
-PetscErrorCode Grow(PetscInt m, const Csr &A, const Search &search, cudaStream_t stream)
+/* All rounds */
+template <bool SHARED>
+PetscErrorCode Grow(const Csr &A, const Search &search, unsigned blocks, cudaStream_t stream)
 {
-  unsigned blocks;
+  const size_t bytes = SHARED ? (size_t)search.words * sizeof(uint32_t) : 0;
 
   PetscFunctionBegin;
-  PetscCall(BlocksThatFill(&blocks));
-  SeedsKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, search);
+  PetscCallCUDA(cudaFuncSetAttribute(LookKernel<SHARED>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  PetscCallCUDA(cudaFuncSetAttribute(OfferKernel<SHARED>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
+  SeedsKernel<<<BlocksFor(search.m, THREADS), THREADS, 0, stream>>>(search);
   PetscCallCUDA(cudaGetLastError());
   for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS; round++) {
-    GrowKernel<<<PetscMin(BlocksFor(m, THREADS), blocks), THREADS, 0, stream>>>(round, m, A.i, A.j, search);
+    LookKernel<SHARED><<<blocks, GROW_THREADS, bytes, stream>>>(round, A.i, A.j, search);
     PetscCallCUDA(cudaGetLastError());
   }
+  OfferKernel<SHARED><<<blocks, GROW_THREADS, bytes, stream>>>(A.i, A.j, search);
+  PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode GrowClusters(const Csr &A, const Search &search, cudaStream_t stream)
+{
+  int device, multiprocessors, most;
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaGetDevice(&device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+  PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+
+  const unsigned blocks = PetscMin(BlocksFor(search.words, GROW_WARPS), (unsigned)multiprocessors);
+
+  if ((size_t)search.words * sizeof(uint32_t) <= (size_t)most) PetscCall(Grow<true>(A, search, blocks, stream));
+  else PetscCall(Grow<false>(A, search, blocks, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What the search and the sort take, in one piece of memory */
 struct ClusterWork {
   Search    search;
-  uint32_t *cluster, *sorted;
+  uint32_t *sorted; /* the clusters */
   int32_t  *all, *row;
   uint8_t  *temporary;
   size_t    bytes; /* of that */
 
   void place(PetscInt m, Block &block)
   {
-    block.Place(m, &search.state);
+    search.m     = m;
+    search.words = 4 * (int)BlocksFor(m, 4 * AIJTC_LANES);
+    block.Place(m, &search.cluster);
+    block.Place((PetscCount)(AIJTC_CLUSTER_ROUNDS + 1) * search.words, &search.bits);
     block.Place(AIJTC_CLUSTER_ROUNDS + 1, &search.reached);
-    block.Place(m, &cluster);
+    block.Place(AIJTC_CLUSTER_ROUNDS + 1, &search.left);
     block.Place(m, &sorted);
     block.Place(m, &all);
     block.Place(m, &row);
@@ -161,7 +322,7 @@ PetscErrorCode Sort(PetscInt m, void *temporary, ClusterWork *work, cudaStream_t
   const int bits = BitsFor((uint64_t)(m - 1));
 
   PetscFunctionBegin;
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(temporary, work->bytes, work->cluster, work->sorted, work->all, work->row, (int64_t)m, 0, bits, stream));
+  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(temporary, work->bytes, work->search.cluster, work->sorted, work->all, work->row, (int64_t)m, 0, bits, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
@@ -196,8 +357,8 @@ PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[], const Petsc
   *order   = work.row;
   *cluster = work.sorted;
   if (!memory) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(Grow(m, A, work.search, stream));
-  ClustersKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, work.search.state, work.cluster, work.all);
+  PetscCall(GrowClusters(A, work.search, stream));
+  ClustersKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, work.search.cluster, work.all);
   PetscCallCUDA(cudaGetLastError());
   PetscCall(Sort(m, work.temporary, &work, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

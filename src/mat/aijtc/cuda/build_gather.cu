@@ -2,7 +2,8 @@
    Method
      The lists of a gathered layout: a block of threads for each block of slices. Its columns are a set of bits in shared memory, in two levels, of which the ranks of the bits are the places in the list, so that nothing is sorted:
      a bit for each page of 32 columns tells whether the page has any, the rank of that bit where the page is among those that have, and there lie its 32 bits. The columns are read three times: for the first level, for the
-     second, and to write the place of each. Where the first level does not fit in shared memory it is done for one window of columns after the other. The layout is then built from the places as others are from columns.
+     second, and to write the place of each. Where the first level does not fit in shared memory it is done for one window of columns after the other. The layout is then built from the places as others are from columns. They are
+     written block after block, in the order in which blocks come, and row after row of a block: in the order of the CSR arrays rows of one block would share sectors with rows of others, which memory then has to read before it writes.
 
      How long the lists are the host learns afterwards, to decide and to ask for memory; so they are written to a temporary place first, and copied.
 
@@ -11,8 +12,8 @@
      gathered then.
 
    Memory traffic
-     j three times, of which two from L2, the places once, the lists three times: a million rows of 15 nonzeros, lists of 6 columns a row, 60 + 60 + 72 MB, 45 us at 4.3 TB/s, and 120 MB from L2. What takes the time is shared memory:
-     some ten accesses a nonzero.
+     j three times, of which two from L2, the places once, the lists three times: a million rows of 15 nonzeros, lists of 3.7 columns a row, 60 + 60 + 44 MB, 38 us at 4.3 TB/s, and 120 MB from L2; 8 bytes a row. What takes the time is
+     shared memory, some ten accesses a nonzero, and what waits for j.
 
    References
      Jacobson, Space-efficient static trees and graphs, FOCS 1989 (rank); CUDA Core Compute Libraries (CUB), BlockScan, DeviceScan
@@ -34,6 +35,7 @@ constexpr int ROWS_AT_ONCE = 4;       /* that a group of lanes has under way */
 struct ListCounts {
   unsigned long long columns; /* of all lists */
   unsigned long long room;    /* that the blocks have taken of the temporary lists */
+  unsigned long long entries; /* and of the places */
   int                longest;
   int                unused; /* 0 */
 };
@@ -53,24 +55,24 @@ struct FoundLists {
   PetscInt   *length; /* [blocks + 1] */
   PetscInt   *from;   /* [blocks] in list */
   PetscInt   *list;
+  Run        *run; /* [places of rid] in the places */
   ListCounts *counts;
 };
 
-/* A row in j */
-struct Run {
-  PetscInt begin, end;
+/* A row of a block: its entries in j, and where their places go, from those of the block on */
+struct BlockRow {
+  PetscInt begin, length, to;
 };
 
 using Scan = cub::BlockScan<int, LIST_THREADS>;
 
-/* Shared memory of a block; `words`, of the first level, and runs[] follow it */
+/* Shared memory of a block; its rows, and the words of the first level follow it */
 struct ListMemory {
   uint32_t                   bits[AIJTC_GATHER_LIST];   /* columns of a page; every page has at least one */
   uint32_t                   page[AIJTC_GATHER_LIST];   /* its number in the window */
   uint16_t                   before[AIJTC_GATHER_LIST]; /* columns before those of the page, of the whole list */
   typename Scan::TempStorage scan;
-  int                        entries;
-  unsigned long long         room;
+  unsigned long long         room, entry; /* what the block has taken begins there */
 };
 
 /* The columns first .. first + WINDOW - 1 of a block */
@@ -138,65 +140,72 @@ __device__ __forceinline__ void ForBits(uint32_t word, Visit visit)
   for (; word; word &= word - 1) visit(__ffs((int)word) - 1);
 }
 
-/* The rows of the block, and room for its list; returns where that is. By all threads */
-__device__ __forceinline__ PetscInt LoadRows(const Blocks &blocks, const PetscInt *__restrict__ i, Run *runs, ListMemory &memory, ListCounts *counts)
+/* The rows of the block, where their places go, and room for its list; returns where that is. By all threads */
+__device__ __forceinline__ PetscInt LoadRows(const Blocks &blocks, const PetscInt *__restrict__ i, BlockRow *rows, ListMemory &memory, const FoundLists &found)
 {
-  int entries = 0;
+  const int places = (int)(blocks.end() - blocks.begin());
+  int       all    = 0;
 
-  if (threadIdx.x == 0) memory.entries = 0;
-  __syncthreads();
-  for (PetscInt p = blocks.begin() + (PetscInt)threadIdx.x; p < blocks.end(); p += LIST_THREADS) {
-    const PetscInt r   = blocks.rid[p];
-    const Run      run = r < 0 ? Run{0, 0} : Run{i[r], i[r + 1]};
+  for (int first = 0; first < places; first += LIST_THREADS) {
+    const int      p = first + (int)threadIdx.x;
+    const PetscInt r = p < places ? blocks.rid[blocks.begin() + p] : -1, begin = r < 0 ? 0 : i[r], length = r < 0 ? 0 : i[r + 1] - begin;
+    int            before, sum;
 
-    runs[p - blocks.begin()] = run;
-    entries += (int)min(run.end - run.begin, (PetscInt)AIJTC_GATHER_LIST);
+    Scan(memory.scan).ExclusiveSum((int)length, before, sum);
+    if (p < places) rows[p] = {begin, length, (PetscInt)(all + before)};
+    all += sum;
+    __syncthreads(); /* before the next scan */
   }
-  entries = __reduce_add_sync(ALL_LANES, entries);
-  if (threadIdx.x % AIJTC_LANES == 0 && entries) atomicAdd(&memory.entries, entries);
+  if (threadIdx.x == 0) {
+    memory.room  = atomicAdd(&found.counts->room, (unsigned long long)min(all, (int)AIJTC_GATHER_LIST));
+    memory.entry = atomicAdd(&found.counts->entries, (unsigned long long)all);
+  }
   __syncthreads();
-  if (threadIdx.x == 0) memory.room = atomicAdd(&counts->room, (unsigned long long)min(memory.entries, (int)AIJTC_GATHER_LIST));
-  __syncthreads();
+  for (int p = (int)threadIdx.x; p < places; p += LIST_THREADS) {
+    const PetscInt to = (PetscInt)memory.entry + rows[p].to;
+
+    found.run[blocks.begin() + p] = {to, to + rows[p].length};
+  }
   return (PetscInt)memory.room;
 }
 
-/* visit(place in j, column) for the nonzeros of a block that are in the set's window, ROW_LANES lanes a row */
+/* visit(entry of the block, column) for the nonzeros of a block that are in the set's window, ROW_LANES lanes a row */
 template <class Visit>
-__device__ __forceinline__ void ForColumns(const ColumnSet &set, const Run *runs, int rows, const PetscInt *__restrict__ j, Visit visit)
+__device__ __forceinline__ void ForColumns(const ColumnSet &set, const BlockRow *rows, int places, const PetscInt *__restrict__ j, Visit visit)
 {
   constexpr int groups = LIST_THREADS / ROW_LANES;
   const int     lane   = (int)threadIdx.x % ROW_LANES;
 
-  for (int first = (int)threadIdx.x / ROW_LANES; first < rows; first += ROWS_AT_ONCE * groups) {
-    Run      run[ROWS_AT_ONCE];
+  for (int first = (int)threadIdx.x / ROW_LANES; first < places; first += ROWS_AT_ONCE * groups) {
+    BlockRow row[ROWS_AT_ONCE];
     PetscInt longest = 0;
 
 #pragma unroll
     for (int u = 0; u < ROWS_AT_ONCE; u++) {
-      run[u]  = first + u * groups < rows ? runs[first + u * groups] : Run{0, 0};
-      longest = max(longest, run[u].end - run[u].begin);
+      row[u]  = first + u * groups < places ? rows[first + u * groups] : BlockRow{0, 0, 0};
+      longest = max(longest, row[u].length);
     }
     for (PetscInt t = lane; t < longest; t += ROW_LANES) {
       PetscInt column[ROWS_AT_ONCE];
 
 #pragma unroll
-      for (int u = 0; u < ROWS_AT_ONCE; u++) column[u] = t < run[u].end - run[u].begin ? __ldg(j + run[u].begin + t) : -1;
+      for (int u = 0; u < ROWS_AT_ONCE; u++) column[u] = t < row[u].length ? __ldg(j + row[u].begin + t) : -1;
 #pragma unroll
       for (int u = 0; u < ROWS_AT_ONCE; u++) {
-        if (set.has(column[u])) visit(run[u].begin + t, column[u]);
+        if (set.has(column[u])) visit(row[u].to + t, column[u]);
       }
     }
   }
 }
 
 /* The columns of one window, `count` being those of the windows before it: those of all so far, more than AIJTC_GATHER_LIST if there are too many. By all threads */
-__device__ __forceinline__ int ListWindow(const ColumnSet &set, const Run *runs, int rows, const PetscInt *__restrict__ j, int count, PetscInt *__restrict__ list, PetscInt *__restrict__ places)
+__device__ __forceinline__ int ListWindow(const ColumnSet &set, const BlockRow *rows, int places, const PetscInt *__restrict__ j, int count, PetscInt *__restrict__ list, PetscInt *__restrict__ place)
 {
   ListMemory &memory = *set.memory;
 
   for (int k = (int)threadIdx.x; k < set.words; k += LIST_THREADS) set.touched[k] = 0;
   __syncthreads();
-  ForColumns(set, runs, rows, j, [&](PetscInt, PetscInt c) { set.touch(c); });
+  ForColumns(set, rows, places, j, [&](PetscInt, PetscInt c) { set.touch(c); });
   __syncthreads();
   const int pages = RankWords(set.touched, set.words, 0, set.pages, memory.scan, [&](int k, int place) {
     ForBits(set.touched[k], [&](int bit) {
@@ -207,7 +216,7 @@ __device__ __forceinline__ int ListWindow(const ColumnSet &set, const Run *runs,
   if (pages > AIJTC_GATHER_LIST || !pages) return count + pages;
   for (int p = (int)threadIdx.x; p < pages; p += LIST_THREADS) memory.bits[p] = 0;
   __syncthreads();
-  ForColumns(set, runs, rows, j, [&](PetscInt, PetscInt c) { set.insert(c); });
+  ForColumns(set, rows, places, j, [&](PetscInt, PetscInt c) { set.insert(c); });
   __syncthreads();
   count = RankWords(memory.bits, pages, count, memory.before, memory.scan, [&](int p, int place) {
     ForBits(memory.bits[p], [&](int bit) {
@@ -215,7 +224,7 @@ __device__ __forceinline__ int ListWindow(const ColumnSet &set, const Run *runs,
     });
   });
   if (count > AIJTC_GATHER_LIST) return count;
-  ForColumns(set, runs, rows, j, [&](PetscInt k, PetscInt c) { places[k] = set.place(c); });
+  ForColumns(set, rows, places, j, [&](PetscInt e, PetscInt c) { place[e] = set.place(c); });
   __syncthreads(); /* before the next window */
   return count;
 }
@@ -226,18 +235,18 @@ __host__ __device__ inline int WordsOf(PetscInt columns)
   return (int)(((columns < WINDOW ? columns : (PetscInt)WINDOW) - 1) / (WORD * WORD) + 1);
 }
 
-__global__ void __launch_bounds__(LIST_THREADS) ListsKernel(Blocks blocks, Csr A, PetscInt n, FoundLists found, PetscInt *__restrict__ places)
+__global__ void __launch_bounds__(LIST_THREADS) ListsKernel(Blocks blocks, Csr A, PetscInt n, FoundLists found, PetscInt *__restrict__ place)
 {
   extern __shared__ uint4 shared_lists[];
   ListMemory             &memory  = *reinterpret_cast<ListMemory *>(shared_lists);
-  Run *const              runs    = reinterpret_cast<Run *>(&memory + 1);
-  uint32_t *const         touched = reinterpret_cast<uint32_t *>(runs + blocks.rows);
+  BlockRow *const         rows    = reinterpret_cast<BlockRow *>(&memory + 1);
+  uint32_t *const         touched = reinterpret_cast<uint32_t *>(rows + blocks.rows);
   uint16_t *const         pages   = reinterpret_cast<uint16_t *>(touched + WordsOf(n));
-  const PetscInt          from    = LoadRows(blocks, A.i, runs, memory, found.counts);
+  const PetscInt          from    = LoadRows(blocks, A.i, rows, memory, found);
   int                     count   = 0;
 
   for (PetscInt first = 0; first < n && count <= AIJTC_GATHER_LIST; first += min(n - first, (PetscInt)WINDOW))
-    count = ListWindow({&memory, touched, pages, WordsOf(n - first), first}, runs, (int)(blocks.end() - blocks.begin()), A.j, count, found.list + from, places);
+    count = ListWindow({&memory, touched, pages, WordsOf(n - first), first}, rows, (int)(blocks.end() - blocks.begin()), A.j, count, found.list + from, place + memory.entry);
   if (threadIdx.x) return;
   count                    = min(count, AIJTC_GATHER_LIST + 1);
   found.length[blockIdx.x] = count;
@@ -255,9 +264,9 @@ __global__ void __launch_bounds__(THREADS) CopyListsKernel(FoundLists found, con
 }
 
 /* Temporary lists, and the places */
-PetscErrorCode FindLists(const AIJTCLayout *layout, const Blocks &blocks, const Csr &A, PetscInt places[], FoundLists *found, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
+PetscErrorCode FindLists(const AIJTCLayout *layout, const Blocks &blocks, const Csr &A, const Places &places, FoundLists *found, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
 {
-  const size_t     bytes = sizeof(ListMemory) + blocks.rows * sizeof(Run) + WordsOf(layout->n) * (sizeof(uint32_t) + sizeof(uint16_t));
+  const size_t     bytes = sizeof(ListMemory) + blocks.rows * sizeof(BlockRow) + WordsOf(layout->n) * (sizeof(uint32_t) + sizeof(uint16_t));
   const PetscCount most  = PetscMin(layout->nnz, (PetscCount)layout->nblocks * AIJTC_GATHER_LIST);
   const auto       place = [&](Block &block) {
     block.Place(1, &found->counts);
@@ -267,10 +276,11 @@ PetscErrorCode FindLists(const AIJTCLayout *layout, const Blocks &blocks, const 
   };
 
   PetscFunctionBegin;
+  found->run = places.run;
   PetscCall(scratch.GetAll(place));
   PetscCallCUDA(cudaMemsetAsync(found->counts, 0, sizeof(*found->counts), stream));
   PetscCallCUDA(cudaFuncSetAttribute(ListsKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-  ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, bytes, stream>>>(blocks, A, layout->n, *found, places);
+  ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, bytes, stream>>>(blocks, A, layout->n, *found, places.place);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(counts, found->counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
@@ -294,7 +304,7 @@ PetscErrorCode StoreLists(AIJTCLayout *layout, const FoundLists &found, Scratch 
 }
 } // namespace
 
-PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, PetscInt **places, Scratch &scratch, cudaStream_t stream)
+PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, Places *places, Scratch &scratch, cudaStream_t stream)
 {
   const PetscInt slices = layout->nslices[AIJTC_ROWS], gather = layout->params.gather;
   const Blocks   blocks = {layout->rid + layout->rid_rows, AIJTC_LANES * slices, AIJTC_LANES * gather};
@@ -305,7 +315,10 @@ PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, PetscInt **place
 
   PetscFunctionBegin;
   layout->nblocks = (slices - 1) / gather + 1;
-  if (may && !*places) PetscCall(scratch.Get((PetscCount)layout->nnz, places));
+  if (may && !places->place) {
+    PetscCall(scratch.Get((PetscCount)layout->nnz, &places->place));
+    PetscCall(scratch.Get(blocks.places, &places->run));
+  }
   if (may) PetscCall(FindLists(layout, blocks, A, *places, &found, &counts, temporary, stream));
   const bool many = 2 * counts.columns > (unsigned long long)layout->nnz, longer = counts.longest > AIJTC_GATHER_LIST; /* smaller blocks do not have fewer columns together */
   if (!may || many || longer) {

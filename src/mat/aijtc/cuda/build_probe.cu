@@ -1,14 +1,14 @@
 /*
    Method
-     Block size: every row is compared with the next one: length, first and last column. A block keeps the answers for as many rows as are a multiple of every block size tried (840, the least common
-     multiple of 2 .. 8), counts the groups of each size whose rows are all alike, and adds its counts to those of the others.
-     Longest row: the maximum of a block's, by the same kernel, which reads all row pointers anyway; one more atomic operation a block.
+     Block size: rows are compared with the next one: length, first and last column. A block keeps the answers for a chunk, as many rows as are a multiple of every block size tried (840, the least common multiple of 2 .. 8), counts the
+     groups of each size whose rows are all alike, and adds its counts to those of the others. Of more than AIJTC_PROBE_CHUNKS chunks so many are looked into.
+     Longest row: the maximum of a block's, by the same kernel; one more atomic operation a block.
      Common offsets: one warp copies the 32 rows of each group looked into to shared memory (build_stage.cuh) and walks over them, a row a lane, from one distinct offset to the next: the minimum over the lanes' next entries. Rows must
      ascend strictly; where one does not, the minimum does not grow, which tells. On the way the lanes compare the values of an offset with those bs lanes before them. The block size is taken from the counts where they are, so that
      the host waits once for all answers.
 
    Memory traffic
-     4 bytes a row, and 8 (in sectors of 32 bytes: up to all column numbers of short rows) where neighbours are equally long. A 7-point matrix of 256^3 rows: 0.54 GB, 125 us at 4.3 TB/s.
+     4 bytes a row; of the chunks 4 more, and 8 (in sectors of 32 bytes: up to all column numbers of short rows) where neighbours are equally long. A 7-point matrix of 256^3 rows: 67 MB, 16 us at 4.3 TB/s, and 7 MB of 215,040 rows looked into.
      The groups looked into: at most 64 x 32 rows of 256 entries, 6 MB. What would take the time, two loads one behind the other for each of up to 2 L distinct offsets, is done in shared memory.
 */
 #include "build_stage.cuh"
@@ -18,7 +18,6 @@ namespace aijtcbuild
 {
 namespace
 {
-constexpr int        CHUNK         = 840; /* rows of a block */
 constexpr int        SIZES         = AIJTC_MAX_BS + 1;
 constexpr PetscCount GROUP_ENTRIES = AIJTC_LANES * AIJTC_PROBE_ROW;
 constexpr size_t     GROUP_COLUMNS = RunBytes(GROUP_ENTRIES, sizeof(PetscInt)), GROUP_VALUES = RunBytes(GROUP_ENTRIES, sizeof(PetscScalar)); /* bytes of shared memory */
@@ -48,12 +47,11 @@ enum {
   ROW_NONZEROS = 2
 };
 
-__device__ __forceinline__ uint8_t CompareRow(PetscInt r, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, unsigned &longest)
+__device__ __forceinline__ uint8_t CompareRow(PetscInt r, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j)
 {
   const PetscInt begin = i[r], end = i[r + 1];
   uint8_t        state = begin < end ? ROW_NONZEROS : 0;
 
-  longest = PetscMax(longest, (unsigned)(end - begin));
   if (r + 1 < m) {
     const PetscInt next = i[r + 2];
 
@@ -62,20 +60,24 @@ __device__ __forceinline__ uint8_t CompareRow(PetscInt r, PetscInt m, const Pets
   return state;
 }
 
-__global__ void __launch_bounds__(THREADS) AllRowsKernel(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, ProbeCounts *counts)
+/* Of all rows the longest; `looked` chunks are looked into */
+__global__ void __launch_bounds__(THREADS) AllRowsKernel(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt looked, ProbeCounts *counts)
 {
-  __shared__ uint8_t     row[CHUNK];
+  __shared__ uint8_t     row[AIJTC_PROBE_CHUNK];
   __shared__ GroupCounts block;
   __shared__ unsigned    longest;
   unsigned               mine = 0;
 
   if (threadIdx.x == 0) longest = 0;
   if (threadIdx.x < SIZES) block.counted[threadIdx.x] = block.alike[threadIdx.x] = 0;
-  for (PetscCount first = (PetscCount)blockIdx.x * CHUNK; first < m; first += (PetscCount)gridDim.x * CHUNK) {
-    const int n = (int)(m - first < CHUNK ? m - first : CHUNK);
+#pragma unroll 4
+  for (PetscCount r = (PetscCount)blockIdx.x * THREADS + threadIdx.x; r < m; r += (PetscCount)gridDim.x * THREADS) mine = max(mine, (unsigned)(i[r + 1] - i[r]));
+  for (PetscInt q = (PetscInt)blockIdx.x; q < looked; q += (PetscInt)gridDim.x) {
+    const PetscInt first = AIJTCProbeRow(m, q);
+    const int      n     = (int)PetscMin(m - first, (PetscInt)AIJTC_PROBE_CHUNK);
 
     __syncthreads();
-    for (int k = (int)threadIdx.x; k < n; k += THREADS) row[k] = CompareRow((PetscInt)first + k, m, i, j, mine);
+    for (int k = (int)threadIdx.x; k < n; k += THREADS) row[k] = CompareRow(first + k, m, i, j);
     __syncthreads();
     for (int b = 2; b <= AIJTC_MAX_BS; b++) {
       unsigned counted = 0, alike = 0;
@@ -210,7 +212,7 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   PetscCall(scratch.Get(1, &found));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
   PetscCall(BlocksThatFill(&blocks));
-  AllRowsKernel<<<PetscMin(BlocksFor(m, CHUNK), blocks), THREADS, 0, stream>>>(m, i, j, found);
+  AllRowsKernel<<<PetscMin(BlocksFor(m, THREADS), blocks), THREADS, 0, stream>>>(m, i, j, AIJTCProbeChunks(m), found);
   PetscCallCUDA(cudaGetLastError());
   PetscCall(AllowShared(GroupsKernel, GROUP_COLUMNS + GROUP_VALUES));
   GroupsKernel<<<groups, AIJTC_LANES, GROUP_COLUMNS + GROUP_VALUES, stream>>>(m, {i, j, a}, found);

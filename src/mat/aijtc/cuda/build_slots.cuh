@@ -76,6 +76,21 @@ struct SliceRows {
     }
   }
 
+  /* Listed rows of a gathered layout, by the places of their columns in the list */
+  __device__ __forceinline__ void LoadRuns(const AIJTCSlice &slice, const Run *__restrict__ run, int lane)
+  {
+    step  = 1;
+    first = 0;
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      const Run mine = run[slice.row + AIJTC_LANES * r + lane];
+
+      begin[r] = mine.begin;
+      len[r]   = (int32_t)(mine.end - mine.begin);
+      ref[r] = rem[r] = 0;
+    }
+  }
+
   /* Of the longest row */
   __device__ __forceinline__ int32_t Longest() const
   {

@@ -5,7 +5,8 @@
      Lanes that walk their own rows entry by entry touch 32 lines with each load, and a warp keeps alive as many lines as it has rows: with long rows, more than L1 holds, so that sectors come from L2
      several times. But the rows of a slice of consecutive rows are one run of the CSR arrays. The warp copies it to shared memory by asynchronous copies of 16 bytes, all in flight at once, and walks
      there. Where the run starts within 16 bytes stays as it is, so that any alignment of the arrays will do; the ends are copied element by element, nothing outside the run is read.
-     Slices of listed rows, and those larger than the room of a warp, are walked in the CSR arrays. They have launches of their own, to which L1 is left.
+     So is what a gathered layout has instead of columns, which lies there in the order of its rows. Slices of other listed rows, and those larger than the room of a warp, are walked in the CSR arrays. They have launches of their own, to
+     which L1 is left.
 
    Layout
      Dynamic shared memory: what the block needs, then for each warp the run of columns and the run of values. Lanes read their rows with the stride of the row length: without bank conflicts if that is
@@ -57,7 +58,7 @@ __device__ __forceinline__ const T *CopyRun(uint8_t *room, const T *from, int32_
 template <int R>
 __device__ __forceinline__ Csr StageSlice(const Stage &stage, const AIJTCSlice &slice, bool values, SliceRows<R> &rows, const Csr &A, int lane)
 {
-  if (slice.form & AIJTC_FORM_RID || slice.entries > stage.entries) return A;
+  if (slice.entries > stage.entries) return A;
 
   const PetscInt run  = __shfl_sync(ALL_LANES, rows.begin[0], 0);
   uint8_t       *room = SharedMemory() + stage.block + threadIdx.x / AIJTC_LANES * (stage.columns + stage.values);
@@ -80,7 +81,7 @@ __device__ __forceinline__ void WaitForStage()
 /* The slices of one launch */
 struct Span {
   AIJTCKind kind;
-  bool      consecutive; /* of consecutive rows */
+  bool      consecutive; /* of consecutive rows, or of others that lie one behind the other in the arrays that are read */
   PetscInt  begin, count;
 };
 
@@ -123,13 +124,13 @@ constexpr size_t RunBytes(PetscCount entries, size_t element)
   return element ? ((size_t)entries * element + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN + STAGE_ALIGN : 0;
 }
 
-/* Room for the largest slice of consecutive rows, unless it is far above the mean; blocks of up to most_warps warps, as many as a processor holds the most warps with, but small ones rather than large
+/* Room for the largest slice of consecutive rows, unless it is far above the mean, or half as many entries again as the mean has if the largest is not known; blocks of up to most_warps warps, as many as a processor holds the most warps with, but small ones rather than large
    ones. column, value: bytes of an element that is copied, 0 if none is. block: bytes that the block needs. warps_of_slice: more than one share it by row groups, of which few are larger by an eighth than their part of the largest. */
 static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, const Span &span, size_t column, size_t value, size_t block, int most_warps, int warps_of_slice, StagePlan *plan)
 {
   constexpr int    warps_by_registers = 32, blocks_of_processor = 32;
   const PetscCount mean    = layout->nnz * AIJTC_LANES * layout->params.rrows / layout->m;
-  const PetscCount largest = PetscMin((PetscCount)layout->largest, 2 * mean + AIJTC_LANES), entries = warps_of_slice > 1 ? largest / warps_of_slice * 9 / 8 + AIJTC_LANES : largest;
+  const PetscCount largest = layout->largest ? PetscMin((PetscCount)layout->largest, 2 * mean + AIJTC_LANES) : mean + mean / 2 + AIJTC_LANES, entries = warps_of_slice > 1 ? largest / warps_of_slice * 9 / 8 + AIJTC_LANES : largest;
   const size_t     room = RunBytes(entries, column) + RunBytes(entries, value);
   int              device, processor_bytes, block_bytes, reserved, most = 0;
 

@@ -5,7 +5,7 @@
      are constant. Holes, and what fills the slice up to its deltas and to the next slice in both streams, are set to zero, so that equal matrices give equal bytes.
 
    Memory traffic
-     4 bytes a nonzero and a row, and the pattern stream. Slices of consecutive rows read their columns once, through shared memory (build_stage.cuh). 26.5 million nonzeros of a 27-point matrix of 100^3
+     4 bytes a nonzero and a row, and the pattern stream. Slices of rows read their columns once, through shared memory (build_stage.cuh). 26.5 million nonzeros of a 27-point matrix of 100^3
      rows: 110 MB, 26 us at 4.3 TB/s; with 4-byte deltas 216 MB, 50 us.
 */
 #include "build_values.cuh"
@@ -19,6 +19,7 @@ struct Streams {
   AIJTCSlice     *slice;
   uint8_t        *pattern, *value;
   const PetscInt *rid;
+  const Run      *run; /* of gathered layouts, place by place of rid: a row's places in the list; else NULL */
 };
 
 /* The parts of a slice in the pattern stream */
@@ -180,7 +181,8 @@ __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, 
   PatternStore<R> pattern(to.pattern, slice);
   SliceRows<R>    rows;
 
-  rows.Load(shape, slice, to.rid, A.i, lane);
+  if (shape.gathered) rows.LoadRuns(slice, to.run, lane);
+  else rows.Load(shape, slice, to.rid, A.i, lane);
 
   const Csr near = StageSlice(stage, slice, look, rows, A, lane);
 
@@ -194,11 +196,11 @@ __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, 
 
 /* values: some slices have constant slots and others, and their values are looked at */
 template <int R>
-PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Csr &A, const Units unit[], bool values, cudaStream_t stream)
+PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Csr &A, const Run run[], const Units unit[], bool values, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
   const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
-  const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid};
+  const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid, run};
   StagePlan        plan;
 
   PetscFunctionBegin;
@@ -210,10 +212,15 @@ PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Cs
 }
 } // namespace
 
-PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Units unit[], bool values, cudaStream_t stream)
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Places &places, const Units unit[], bool values, cudaStream_t stream)
 {
+  const Csr columns = {A.i, places.place ? places.place : A.j, A.a};
+
   PetscFunctionBegin;
-  PetscCall(ForSpans(layout, [&](auto groups, const Span &span) { return LaunchWrite<decltype(groups)::value>(layout, span, A, unit, values, stream); }));
+  PetscCall(ForSpans(layout, [&](auto groups, Span span) {
+    span.consecutive = span.consecutive || places.run;
+    return LaunchWrite<decltype(groups)::value>(layout, span, columns, places.run, unit, values, stream);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild

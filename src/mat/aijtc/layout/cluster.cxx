@@ -1,10 +1,10 @@
 /*
    Method
-     Rows by cluster, for gathered layouts: clusters grow from their seeds by breadth-first search, all at the same time, a round at a time. A row that several clusters reach in the same round joins the
-     one with the least seed, so that the order of visits does not matter: the device finds the same clusters.
+     Rows by cluster, for gathered layouts: clusters grow from their seeds by breadth-first search, all at the same time, a round at a time. Rows in no cluster look for one in their columns, and the first stands; at the end
+     rows in a cluster offer it to their columns, and the least stands. The order of visits does not matter: the device finds the same clusters.
 
    Memory traffic
-     j once, with a random access to a row's cluster for each nonzero; a counting sort of the rows
+     j once more than a row has rounds in which it looks, with a random access to a row's cluster for each nonzero; a counting sort of the rows
 
    References
      Aurenhammer, Voronoi diagrams, ACM Computing Surveys 23(3), 1991 (clusters are Voronoi cells in the graph's distance)
@@ -17,46 +17,61 @@ namespace
 {
 /* Work arrays of m, kept together so that they can be freed whatever happens */
 struct ClusterWork {
-  PetscInt *cluster;       /* the seed; NONE: in no cluster yet */
-  PetscInt *reached;       /* the least seed that reached the row in this round */
-  PetscInt *front, *next;  /* rows that joined in the round before, in this one */
-  PetscInt  nfront, nnext; /* their numbers */
+  PetscInt *cluster; /* the seed; NONE: in no cluster yet */
+  PetscInt *found;   /* the cluster that the row joins in this round */
+  PetscInt *row;     /* the rows that join in this round */
+  PetscInt  nrow;
 };
 
 constexpr PetscInt NONE = PETSC_INT_MAX;
 
-/* The rows that the front reaches, each once */
-void Reach(const PetscInt i[], const PetscInt j[], ClusterWork *work)
+/* Rows in no cluster look for one in their columns */
+void Look(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
 {
-  work->nnext = 0;
-  for (PetscInt f = 0; f < work->nfront; f++) {
-    const PetscInt u = work->front[f];
+  for (PetscInt r = 0; r < m; r++) {
+    if (work->cluster[r] != NONE) continue;
 
+    const PetscInt *end = j + i[r + 1], *first = std::find_if(j + i[r], end, [work](PetscInt v) { return work->cluster[v] != NONE; });
+
+    if (first == end) continue;
+    work->found[r]          = work->cluster[*first];
+    work->row[work->nrow++] = r;
+  }
+}
+
+/* Rows in a cluster offer it to their columns */
+void Offer(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
+{
+  for (PetscInt u = 0; u < m; u++) {
+    if (work->cluster[u] == NONE) continue;
     for (PetscInt k = i[u]; k < i[u + 1]; k++) {
       const PetscInt v = j[k];
 
       if (work->cluster[v] != NONE) continue;
-      if (work->reached[v] == NONE) work->next[work->nnext++] = v;
-      work->reached[v] = std::min(work->reached[v], work->cluster[u]);
+      if (work->found[v] == NONE) work->row[work->nrow++] = v;
+      work->found[v] = std::min(work->found[v], work->cluster[u]);
     }
   }
 }
 
+/* A round. Does a row join? */
+template <class Way>
+bool Round(PetscInt m, const PetscInt i[], const PetscInt j[], Way way, ClusterWork *work)
+{
+  work->nrow = 0;
+  way(m, i, j, work);
+  for (PetscInt k = 0; k < work->nrow; k++) work->cluster[work->row[k]] = work->found[work->row[k]];
+  return work->nrow > 0;
+}
+
 void Grow(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
 {
-  std::fill(work->cluster, work->cluster + m, NONE);
-  std::fill(work->reached, work->reached + m, NONE);
-  for (PetscInt r = 0; r < m; r++) {
-    if (!AIJTCIsSeed(r)) continue;
-    work->cluster[r]            = r;
-    work->front[work->nfront++] = r;
-  }
-  for (int round = 0; round < AIJTC_CLUSTER_ROUNDS && work->nfront; round++) {
-    Reach(i, j, work);
-    for (PetscInt k = 0; k < work->nnext; k++) work->cluster[work->next[k]] = work->reached[work->next[k]];
-    std::swap(work->front, work->next);
-    work->nfront = work->nnext;
-  }
+  bool joined = true;
+
+  std::fill(work->found, work->found + m, NONE);
+  for (PetscInt r = 0; r < m; r++) work->cluster[r] = AIJTCIsSeed(r) ? r : NONE;
+  for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS && joined; round++) joined = Round(m, i, j, Look, work);
+  (void)Round(m, i, j, Offer, work);
   for (PetscInt r = 0; r < m; r++)
     if (work->cluster[r] == NONE) work->cluster[r] = r;
 }
@@ -78,12 +93,12 @@ PetscErrorCode AIJTCClusterRows_Host(PetscInt m, const PetscInt i[], const Petsc
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  ierr = PetscMalloc4(m, &work.cluster, m, &work.reached, m, &work.front, m, &work.next);
+  ierr = PetscMalloc3(m, &work.cluster, m, &work.found, m, &work.row);
   if (!ierr) {
     Grow(m, i, j, &work);
-    Order(m, work.cluster, work.reached, order, cluster);
+    Order(m, work.cluster, work.found, order, cluster);
   }
-  (void)PetscFree4(work.cluster, work.reached, work.front, work.next);
+  (void)PetscFree3(work.cluster, work.found, work.row);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,7 +1,7 @@
 /*
    Method
-     The block size is found by comparing the rows of would-be nodes. A block size that fails is given up as soon as too many groups differ, so that a matrix without blocks costs a few rows for
-     each candidate, and one with blocks one pass over the row ends.
+     The block size is found by comparing the rows of would-be nodes, in chunks of consecutive rows, of all or of many spread over the matrix. A block size that fails is given up as soon as too many groups differ, so that a matrix without
+     blocks costs a few rows for each candidate.
      Whether rows share their offsets is told by a sample: the distinct offsets of a group are counted by sorting them. Whether their values are distinct, by the same sample: each row of a group is merged with the one of the
      same unknown before it. The longest row is looked for among all.
 */
@@ -26,15 +26,18 @@ bool IsNode(const PetscInt i[], const PetscInt j[], PetscInt r, PetscInt b)
 
 bool HasBlocks(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt b)
 {
-  const PetscCount groups  = m / b;
+  const PetscInt   chunks  = AIJTCProbeChunks(m);
+  const PetscCount groups  = std::min((PetscCount)m, (PetscCount)chunks * AIJTC_PROBE_CHUNK) / b;
   PetscCount       counted = 0, bad = 0;
 
-  for (PetscCount g = 0; g < groups; g++) {
-    const PetscInt r = (PetscInt)(g * b);
+  for (PetscInt q = 0; q < chunks; q++) {
+    const PetscInt first = AIJTCProbeRow(m, q), nodes = std::min(m - first, (PetscInt)AIJTC_PROBE_CHUNK) / b;
 
-    if (i[r] == i[r + b]) continue;
-    counted++;
-    if (!IsNode(i, j, r, b) && 16 * ++bad > groups) return false;
+    for (PetscInt r = first; r < first + nodes * b; r += b) {
+      if (i[r] == i[r + b]) continue;
+      counted++;
+      if (!IsNode(i, j, r, b) && 16 * ++bad > groups) return false;
+    }
   }
   return counted >= 4 && 16 * bad <= counted;
 }
