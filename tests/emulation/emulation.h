@@ -294,6 +294,10 @@ inline int __clz(int x)
 {
   return x ? __builtin_clz((unsigned)x) : 32;
 }
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift)
+{
+  return (unsigned)(((uint64_t)high << 32 | low) >> (shift & 31));
+}
 inline long long __double_as_longlong(double x)
 {
   return emulation::valueOf<long long>(emulation::bitsOf(x));

@@ -14,8 +14,8 @@
      Dynamic shared memory: the bits of the round before, where they fit (1.8 million rows).
 
    Memory traffic
-     For each round j of the rows that look, 8 bytes of i for each 32 rows in which one does and 4 for each of them, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. A million rows of 15: of 9 rounds three look
-     at nearly all, 230 MB of j, 54 us at 4.3 TB/s, and 180 MB from L2; 20 bytes a row and those of the sort.
+     For each round j of the rows that look, i, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. A million rows of 15: of 9 rounds three look at nearly all, 230 MB of j and 36 MB of i, 62 us at 4.3 TB/s
+     less what L2 still holds of the round before, and 180 MB from L2; the rounds take 170 to 190. 20 bytes a row and those of the sort.
 
    References
      Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12 (rows that look); CUDA Core Compute Libraries (CUB), DeviceRadixSort
