@@ -82,7 +82,7 @@ struct Row {
 struct Part {
   int from, to;
 
-  __device__ __forceinline__ Part(const Row &row, PetscInt window) : from((int)(max(row.begin, window) - window)), to((int)(min(row.end, window + WINDOW) - window)) { }
+  __device__ __forceinline__ Part(const Row &row, PetscInt window) : from((int)max(row.begin - window, (PetscInt)0)), to((int)min(row.end - window, (PetscInt)WINDOW)) { }
 
   /* Its lines */
   __device__ __forceinline__ unsigned lines() const { return from < to ? ALL_LANES << ((unsigned)from / AIJTC_LANES) & ALL_LANES >> (LINES - 1 - (unsigned)(to - 1) / AIJTC_LANES) : 0; }
