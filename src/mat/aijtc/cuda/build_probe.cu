@@ -70,6 +70,7 @@ __global__ void __launch_bounds__(THREADS) AllRowsKernel(PetscInt m, const Petsc
 
   if (threadIdx.x == 0) longest = 0;
   if (threadIdx.x < SIZES) block.counted[threadIdx.x] = block.alike[threadIdx.x] = 0;
+  __syncthreads(); /* a block may have no chunk */
 #pragma unroll 4
   for (PetscCount r = (PetscCount)blockIdx.x * THREADS + threadIdx.x; r < m; r += (PetscCount)gridDim.x * THREADS) mine = max(mine, (unsigned)(i[r + 1] - i[r]));
   for (PetscInt q = (PetscInt)blockIdx.x; q < looked; q += (PetscInt)gridDim.x) {
