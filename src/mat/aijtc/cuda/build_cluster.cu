@@ -1,8 +1,8 @@
 /*
    Method
      Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one launch a round. In a round the rows that are in no cluster look at their columns, and join the cluster of the first one that was in one before the round: so
-     the order in which rows come does not matter. A last round, in which rows in a cluster offer it to their columns and the least offer stands, is for rows that none of their columns leads to a cluster, where patterns are not symmetric; as a rule
-     there are none, and it does nothing.
+     the order in which rows come does not matter. A last round, in which rows in a cluster offer it to their columns and the least offer stands, is for rows that none of their columns leads to a cluster, where patterns are not symmetric, and for those
+     one step behind what all rounds have reached; as a rule there are none, and it does nothing.
 
      Which rows are in a cluster is a bit a row, a set of bits for each round, so that a round sees what the round before has left. A block copies them to shared memory, where a look at a column waits for nothing, and of all its columns a row reads the
      cluster of one. A warp takes 32 consecutive rows, whose word of bits nobody else writes. Their columns are one piece of j, of which it reads the lines of 32 that it needs, many at a time; a bit for each column, kept by one lane a line, tells the

@@ -44,7 +44,7 @@ __device__ __forceinline__ bool HasConstantSlots(const AIJTCSlice &slice, int gr
 
 template <int R>
 struct SliceRows {
-  PetscInt begin[R]; /* the row's first entry in the CSR arrays */
+  PetscInt begin[R]; /* the row's first entry in the CSR arrays, or in the places (build.cuh) */
   int32_t  len[R];   /* entries, none if there is no row */
   int32_t  ref[R];
   int32_t  rem[R]; /* remainder of the row by the slice's period */
@@ -76,7 +76,7 @@ struct SliceRows {
     }
   }
 
-  /* Listed rows of a gathered layout, by the places of their columns in the list */
+  /* Rows of a gathered layout, all of which are short and listed from rid[0] on, by the places of their columns in the list */
   __device__ __forceinline__ void LoadRuns(const AIJTCSlice &slice, const Run *__restrict__ run, int lane)
   {
     step  = 1;

@@ -54,7 +54,7 @@ __device__ __forceinline__ const T *CopyRun(uint8_t *room, const T *from, int32_
   return to;
 }
 
-/* Starts the copies of a slice, and returns arrays that hold it; rows then counts from the first entry copied. WaitForStage() must come before they are read. values: are they read? */
+/* Starts the copies of a slice, and returns arrays that hold it; rows then counts from the first entry copied. WaitForStage() must come before they are read. values: are they read? A stage of a span that is not consecutive has no room (PlanStage()) */
 template <int R>
 __device__ __forceinline__ Csr StageSlice(const Stage &stage, const AIJTCSlice &slice, bool values, SliceRows<R> &rows, const Csr &A, int lane)
 {
@@ -124,13 +124,13 @@ constexpr size_t RunBytes(PetscCount entries, size_t element)
   return element ? ((size_t)entries * element + STAGE_ALIGN - 1) / STAGE_ALIGN * STAGE_ALIGN + STAGE_ALIGN : 0;
 }
 
-/* Room for the largest slice of consecutive rows, unless it is far above the mean, or half as many entries again as the mean has if the largest is not known; blocks of up to most_warps warps, as many as a processor holds the most warps with, but small ones rather than large
-   ones. column, value: bytes of an element that is copied, 0 if none is. block: bytes that the block needs. warps_of_slice: more than one share it by row groups, of which few are larger by an eighth than their part of the largest. */
+/* Room for the largest slice of consecutive rows, unless it is far above the mean; of a gathered layout, whose largest is not known, for half as many entries again as the mean has. Blocks of up to most_warps warps, as many as a processor
+   holds the most warps with, but small ones rather than large ones. column, value: bytes of an element that is copied, 0 if none is. block: bytes that the block needs. warps_of_slice: more than one share it by row groups, of which few are larger by an eighth than their part of the largest. */
 static inline PetscErrorCode PlanStage(const AIJTCLayout *layout, const Span &span, size_t column, size_t value, size_t block, int most_warps, int warps_of_slice, StagePlan *plan)
 {
   constexpr int    warps_by_registers = 32, blocks_of_processor = 32;
   const PetscCount mean    = layout->nnz * AIJTC_LANES * layout->params.rrows / layout->m;
-  const PetscCount largest = layout->largest ? PetscMin((PetscCount)layout->largest, 2 * mean + AIJTC_LANES) : mean + mean / 2 + AIJTC_LANES, entries = warps_of_slice > 1 ? largest / warps_of_slice * 9 / 8 + AIJTC_LANES : largest;
+  const PetscCount largest = layout->params.gather ? mean + mean / 2 + AIJTC_LANES : PetscMin((PetscCount)layout->largest, 2 * mean + AIJTC_LANES), entries = warps_of_slice > 1 ? largest / warps_of_slice * 9 / 8 + AIJTC_LANES : largest;
   const size_t     room = RunBytes(entries, column) + RunBytes(entries, value);
   int              device, processor_bytes, block_bytes, reserved, most = 0;
 

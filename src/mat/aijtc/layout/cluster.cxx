@@ -71,7 +71,7 @@ void Grow(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
   std::fill(work->found, work->found + m, NONE);
   for (PetscInt r = 0; r < m; r++) work->cluster[r] = AIJTCIsSeed(r) ? r : NONE;
   for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS && joined; round++) joined = Round(m, i, j, Look, work);
-  (void)Round(m, i, j, Offer, work);
+  if (std::find(work->cluster, work->cluster + m, NONE) != work->cluster + m) (void)Round(m, i, j, Offer, work);
   for (PetscInt r = 0; r < m; r++)
     if (work->cluster[r] == NONE) work->cluster[r] = r;
 }
