@@ -341,6 +341,21 @@ inline Csr WithIsolatedRows(const Csr &A, PetscInt n)
   return Keeping(A, [n](PetscInt r, PetscInt c, PetscInt) { return r % (n + 1) == n ? c == r : r % n != n - 1 && c % (n + 1) != n; });
 }
 
+/* Row and column r become `apart` r, and the rows between are empty */
+inline Csr Spread(const Csr &A, PetscInt apart)
+{
+  Csr B;
+
+  B.m = B.n = A.m * apart;
+  B.j       = A.j;
+  B.a       = A.a;
+  B.i.clear();
+  for (PetscInt r = 0; r < B.m; r++) B.i.push_back(A.i[(r + apart - 1) / apart]);
+  B.i.push_back((PetscInt)B.j.size());
+  for (PetscInt &c : B.j) c *= apart;
+  return B;
+}
+
 struct Pattern {
   std::string          name;
   std::function<Csr()> make;

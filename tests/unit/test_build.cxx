@@ -64,21 +64,6 @@ TEST(BuildGathers, MeshesAndNotColumnsAnywhere)
   }
 }
 
-/* Row and column r become `apart` r, and the rows between are empty */
-Csr Spread(const Csr &A, PetscInt apart)
-{
-  Csr B;
-
-  B.m = B.n = A.m * apart;
-  B.j       = A.j;
-  B.a       = A.a;
-  B.i.clear();
-  for (PetscInt r = 0; r < B.m; r++) B.i.push_back(A.i[(r + apart - 1) / apart]);
-  B.i.push_back((PetscInt)B.j.size());
-  for (PetscInt &c : B.j) c *= apart;
-  return B;
-}
-
 /* More columns than the device looks at at once (build_gather.cu), which all blocks have */
 TEST(BuildGathers, ColumnsOfSeveralWindows)
 {

@@ -922,6 +922,20 @@ TEST(LayoutGathers, Meshes)
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(dense, GatheredBy(1, dense), 1));
 }
 
+/* Slices of so many more entries than the mean that the device has no room to stage them (PlanStage()), beside others that it stages */
+TEST(LayoutGathers, SlicesFarAboveTheMean)
+{
+  const Csr         A = WithIsolatedRows(Renumbered(TwentySevenPoint(12)), 2);
+  const OwnedLayout L(Made::OnHost, A, GatheredBy(8, A));
+  const PetscCount  mean = L.layout.nnz * 32 / A.m;
+  PetscInt          far  = 0;
+
+  for (PetscInt s = 0; s < AIJTCSlicesTotal(&L.layout); s++) far += L.layout.slice[s].entries > mean + mean / 2 + 32;
+  EXPECT_GT(far, 5);
+  EXPECT_LT(far, AIJTCSlicesTotal(&L.layout) / 2);
+  ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
+}
+
 TEST(LayoutGathers, OnlySquareMatricesOfShortRowsOneALane)
 {
   const Csr   mesh   = Renumbered(SevenPoint(13));
@@ -1346,34 +1360,42 @@ TEST_P(Probe, CUDA)
 
 INSTANTIATE_TEST_SUITE_P(, Probe, ::testing::ValuesIn(probe_cases), [](const auto &info) { return std::string(info.param.name); });
 
-/* Twice as many chunks as are looked into: every other one, from the first on, and its rows are nodes of three if those are `looked` into, else the rows of the others are. The others have the longest row */
-Csr NodesInChunks(bool looked)
+/* More chunks than are looked into. The rows of those that are, spread evenly, are nodes of three if those are `looked` into, else the rows of the others are. One that is not has the longest row */
+Csr NodesInChunks(PetscInt m, bool looked)
 {
-  constexpr PetscInt chunk = AIJTC_PROBE_CHUNK;
-  Csr                A;
+  const PetscInt    whole = m / AIJTC_PROBE_CHUNK;
+  std::vector<bool> is_looked(whole + 1, false);
+  Csr               A;
 
-  A.m = A.n = 2 * AIJTC_PROBE_CHUNKS * chunk;
+  for (PetscInt q = 0; q < AIJTC_PROBE_CHUNKS; q++) is_looked[(PetscCount)q * whole / AIJTC_PROBE_CHUNKS] = true;
+  const PetscInt other = (PetscInt)(std::find(is_looked.begin(), is_looked.end(), false) - is_looked.begin()) * AIJTC_PROBE_CHUNK;
+
+  A.m = m;
+  A.n = m + 2; /* the last node may lack rows */
   for (PetscInt r = 0; r < A.m; r++) {
-    const bool node = (r / chunk % 2 == 0) == looked;
+    const bool node = is_looked[r / AIJTC_PROBE_CHUNK] == looked;
 
     for (PetscInt c = node ? r / 3 * 3 : r; c <= (node ? r / 3 * 3 + 2 : r); c++) A.j.push_back(c);
-    for (PetscInt c = 0; r == 5 * chunk && c < 7; c++) A.j.push_back(r + 100 + c);
+    for (PetscInt c = 0; r == other && c < 7; c++) A.j.push_back(r + 100 + c);
     A.i.push_back((PetscInt)A.j.size());
   }
   SetValues(A, ValueKind::Same);
   return A;
 }
 
+/* Every other one, and 256 of 300, the last of which are followed by rows of none */
 void ExpectChunks(Made made)
 {
-  for (bool looked : {true, false}) {
-    const Csr         A      = NodesInChunks(looked);
-    const AIJTCTraits traits = TraitsOf(A, made);
+  for (PetscInt m : {2 * AIJTC_PROBE_CHUNKS * AIJTC_PROBE_CHUNK, 300 * AIJTC_PROBE_CHUNK + 5}) {
+    for (bool looked : {true, false}) {
+      const Csr         A      = NodesInChunks(m, looked);
+      const AIJTCTraits traits = TraitsOf(A, made);
 
-    ASSERT_EQ(AIJTCProbeChunks(A.m), AIJTC_PROBE_CHUNKS);
-    EXPECT_EQ(traits.bs, looked ? 3 : 1);
-    EXPECT_EQ(traits.longest, LongestRow(A));
-    EXPECT_EQ(LongestRow(A), looked ? 8 : 10);
+      ASSERT_EQ(AIJTCProbeChunks(A.m), AIJTC_PROBE_CHUNKS);
+      EXPECT_EQ(traits.bs, looked ? 3 : 1) << m << " rows";
+      EXPECT_EQ(traits.longest, LongestRow(A));
+      EXPECT_EQ(LongestRow(A), looked ? 8 : 10);
+    }
   }
 }
 
