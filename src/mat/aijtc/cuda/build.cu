@@ -1,7 +1,7 @@
 /*
    Method
      The layout from the CSR arrays in device memory, without a copy of them to the host: order of the rows (build_order.cu; where blocks of them are to gather x together build_cluster.cu and build_gather.cu), form and size of every slice (build_analyze.cu), the pattern stream
-     (build_write.cu), the values as a refresh stores them (refresh.cu). The host waits twice, for the numbers of slices and for the bytes of the streams, and for the lengths of lists if there are any, because it must ask for memory.
+     (build_write.cu), the values as a refresh stores them (refresh.cu), unless they are written with it. The host waits twice, for the numbers of slices and for the bytes of the streams (and lists), because it must ask for memory.
 
    Layout
      include/petsctc/private/aijtclayout.h; the same bytes as AIJTCLayoutBuild_Host()
@@ -86,49 +86,91 @@ PetscErrorCode ForgetRows(AIJTCLayout *layout, Found *found, cudaStream_t stream
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode PlanRows(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, Scratch &scratch, cudaStream_t stream)
+/* What a build has in temporary memory */
+struct Work {
+  Found      *found;
+  uint8_t    *flag;
+  HostCounts *counts; /* on the host */
+  PetscInt   *group     = nullptr;
+  int32_t    *clustered = nullptr; /* rows by cluster, once they are known */
+  Places      places    = {};
+  Units      *unit      = nullptr;
+};
+
+/* Clusters need no counts, so that the device finds them while the host waits for those and asks for memory */
+PetscErrorCode PlanRows(const Csr &A, AIJTCLayout *layout, Work *work, Scratch &scratch, cudaStream_t stream)
 {
-  RowCounts rows;
+  Moment classified;
 
   PetscFunctionBegin;
-  PetscCall(ClassifyRows(layout, A.i, flag, &found->rows, &rows, stream));
-  PetscCall(SetSizes(layout, rows));
+  PetscCall(ClassifyRows(layout, A.i, work->flag, &work->found->rows, &work->counts->rows, stream));
+  PetscCall(classified.Record(stream));
+  if (layout->params.gather && !work->clustered) PetscCall(ClusterRows(layout->m, A, &work->clustered, scratch, stream));
+  PetscCall(classified.Wait());
+  PetscCall(SetSizes(layout, work->counts->rows));
   PetscCall(AllocateSlices(layout, stream));
-  PetscCall(OrderRows(layout, A, flag, rows, group, scratch, stream));
+  PetscCall(OrderRows(layout, A, work->flag, work->counts->rows, work->clustered, &work->group, scratch, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Gathered if it may be: then *places is all that `kept` holds; else it holds nothing */
-PetscErrorCode PlanGathered(const Csr &A, AIJTCLayout *layout, uint8_t flag[], Found *found, PetscInt **group, Places *places, Scratch &scratch, Scratch &kept, cudaStream_t stream)
+/* What lists are found with, and what is kept of them; its memory is not taken twice */
+PetscErrorCode AllocatePlaces(const AIJTCLayout *layout, Places *places, Scratch &kept)
 {
   PetscFunctionBegin;
-  *places = {};
+  if (places->place) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(kept.GetAll([&](Block &block) {
+    block.Place((PetscCount)layout->nnz, &places->place);
+    block.Place((PetscCount)AIJTC_LANES * layout->nslices[AIJTC_ROWS], &places->run);
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The slices for params.gather as it is, which becomes another where they can not be */
+PetscErrorCode PlanSlices(const Csr &A, AIJTCLayout *layout, Work *work, Scratch &scratch, Scratch &kept, cudaStream_t stream)
+{
+  const PetscInt gather = layout->params.gather;
+  Scratch        temporary(stream);
+  FoundLists     lists = {};
+
+  PetscFunctionBegin;
+  PetscCall(PlanRows(A, layout, work, scratch, stream));
+  if (gather && (!layout->nnz || layout->nslices[AIJTC_ROWS] != AIJTCSlicesTotal(layout))) {
+    layout->params.gather = 0;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (gather) {
+    PetscCall(AllocatePlaces(layout, &work->places, kept));
+    PetscCall(FindLists(layout, A, work->places, &lists, &work->found->lists, &work->counts->lists, temporary, stream));
+  }
+  PetscCall(AnalyzeSlices(layout, A, work->group, &work->found->table, &work->unit, scratch, &work->counts->streams, stream));
+  if (gather) PetscCall(StoreLists(layout, lists, work->counts->lists, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Gathered if it may be: then work->places is all that `kept` holds; else it holds nothing */
+PetscErrorCode Plan(const Csr &A, AIJTCLayout *layout, Work *work, Scratch &scratch, Scratch &kept, cudaStream_t stream)
+{
+  PetscFunctionBegin;
   if (layout->m != layout->n || layout->params.rrows > 1) layout->params.gather = 0;
   for (PetscInt tried = -1; tried != layout->params.gather;) {
-    if (tried >= 0) PetscCall(ForgetRows(layout, found, stream));
+    if (tried >= 0) PetscCall(ForgetRows(layout, work->found, stream));
     tried = layout->params.gather;
-    PetscCall(PlanRows(A, layout, flag, found, group, scratch, stream));
-    if (tried) PetscCall(GatherColumns(layout, A, places, kept, stream));
+    PetscCall(PlanSlices(A, layout, work, scratch, kept, stream));
   }
   if (!layout->params.gather) {
     PetscCall(kept.Release());
-    *places = {};
+    work->places = {};
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
 {
-  Scratch      scratch(stream), kept(stream);
-  StreamCounts streams;
-  Found       *found;
-  uint8_t     *flag;
-  PetscInt    *group;
-  Places       places;
-  Units       *unit  = nullptr;
-  const auto   place = [&](Block &block) {
-    block.Place(1, &found);
-    block.Place(GroupsOf(layout->m, layout->params), &flag);
+  Scratch    scratch(stream), kept(stream);
+  Work       work;
+  const auto place = [&](Block &block) {
+    block.Place(1, &work.found);
+    block.Place(GroupsOf(layout->m, layout->params), &work.flag);
   };
 
   PetscFunctionBegin;
@@ -138,14 +180,14 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
     PetscCall(BuildEmpty(layout, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(PageLocked(&work.counts));
   PetscCall(scratch.GetAll(place));
-  PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
-  PetscCall(PlanGathered(A, layout, flag, found, &group, &places, scratch, kept, stream));
-  PetscCall(AnalyzeSlices(layout, A, group, &found->table, &unit, scratch, &streams, stream));
-  PetscCall(SetStreamSizes(layout, streams));
+  PetscCallCUDA(cudaMemsetAsync(work.found, 0, sizeof(*work.found), stream));
+  PetscCall(Plan(A, layout, &work, scratch, kept, stream));
+  PetscCall(SetStreamSizes(layout, work.counts->streams));
   PetscCall(AllocateStreams(layout, stream));
-  PetscCall(WritePattern(layout, A, places, unit, streams.mixed, stream));
-  PetscCall(StoreValues(layout, A.a, stream));
+  PetscCall(WritePattern(layout, A, work.places, work.unit, work.counts->streams.mixed, stream));
+  if (!PatternHasValues(layout)) PetscCall(StoreValues(layout, A.a, stream));
   PetscCall(SettleLayout(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -7,7 +7,8 @@
      Which rows are in a cluster is a bit a row, a set of bits for each round, so that a round sees what the round before has left. A block copies them to shared memory, where a look at a column waits for nothing, and of all its columns a row reads the
      cluster of one. A warp takes 32 consecutive rows, whose word of bits nobody else writes. Their columns are one piece of j, of which it reads the lines of 32 that it needs, many at a time; a bit for each column, kept by one lane a line, tells the
      lane of a row what it has found.
-     The number of rounds is fixed, so that the host does not wait; behind one that reached no row, or left none, nothing is done. Then rows are sorted by cluster, stably.
+     The number of rounds is fixed, so that the host does not wait; behind one that reached no row, or left none, nothing is done. Rounds are launched so that each begins while the one before ends (overlap.cuh), which is most
+     of the time that an empty one takes. Then rows are sorted by cluster, stably.
 
    Layout
      cluster[r]: the seed, all bits set: none. Row r has bit r % 32 of word r / 32 of the bits of a round: was it in a cluster behind that round? Round 0 are the seeds.
@@ -21,6 +22,7 @@
      Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12 (rows that look); CUDA Core Compute Libraries (CUB), DeviceRadixSort
 */
 #include "build.cuh"
+#include <petsctc/private/overlap.cuh>
 #include <cub/device/device_radix_sort.cuh>
 
 namespace aijtcbuild
@@ -181,12 +183,12 @@ __device__ __forceinline__ void Offer(unsigned rows, PetscInt first, const Row &
   });
 }
 
-/* The bits of a round, in shared memory if they fit. By all threads */
+/* The bits of a round, in shared memory if they fit. By all threads, and past L1, as the kernel may have begun before they were written */
 template <bool SHARED>
 __device__ __forceinline__ const uint32_t *CopyBits(const uint32_t *bits, int words, uint4 *shared)
 {
   if constexpr (SHARED) {
-    for (int k = (int)threadIdx.x; k < words / 4; k += GROW_THREADS) shared[k] = __ldg(reinterpret_cast<const uint4 *>(bits) + k);
+    for (int k = (int)threadIdx.x; k < words / 4; k += GROW_THREADS) shared[k] = __ldcg(reinterpret_cast<const uint4 *>(bits) + k);
     __syncthreads();
     return reinterpret_cast<const uint32_t *>(shared);
   } else return bits;
@@ -213,6 +215,8 @@ __global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const P
 
   Row ahead(word_of(min(FirstWord(), search.words - 1)), search.m, i); /* asked for a turn before */
 
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
   if (!search.reached[round - 1] || !search.left[round - 1]) return;
   const uint32_t *const before = CopyBits<SHARED>(search.behind(round - 1), search.words, shared_bits);
   Joining               joining;
@@ -235,24 +239,26 @@ __global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const P
 }
 
 /* The last round */
-template <bool SHARED>
 __global__ void __launch_bounds__(GROW_THREADS, 1) OfferKernel(const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
 {
-  extern __shared__ uint4 shared_bits[];
-  const int               lane = (int)(threadIdx.x % AIJTC_LANES);
-  const int               last = AIJTC_LANES - 1 - __clz((int)__ballot_sync(ALL_LANES, lane <= AIJTC_CLUSTER_ROUNDS && search.reached[lane])); /* that has reached a row, as round 0 has */
+  const int lane = (int)(threadIdx.x % AIJTC_LANES);
+
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
+  const int last = AIJTC_LANES - 1 - __clz((int)__ballot_sync(ALL_LANES, lane <= AIJTC_CLUSTER_ROUNDS && search.reached[lane])); /* that has reached a row, as round 0 has */
 
   if (!search.left[last]) return;
-  const uint32_t *const before = CopyBits<SHARED>(search.behind(last), search.words, shared_bits);
+  const uint32_t *const before = search.behind(last);
   for (int w = FirstWord(); w < search.words; w += WordsOfTurn())
     if (before[w]) Offer(before[w], AIJTC_LANES * w, Row(w, search.m, i), j, before, search);
 }
 static_assert(AIJTC_CLUSTER_ROUNDS < AIJTC_LANES, "a lane looks at each round");
 
-__global__ void __launch_bounds__(THREADS) ClustersKernel(PetscInt m, uint32_t *__restrict__ cluster, int32_t *__restrict__ row)
+__global__ void __launch_bounds__(THREADS) ClustersKernel(PetscInt m, uint32_t *cluster, int32_t *__restrict__ row)
 {
   const PetscInt r = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
 
+  WaitForLaunchBefore();
   if (r >= m) return;
   if (cluster[r] == NO_CLUSTER) cluster[r] = (uint32_t)r;
   row[r] = r;
@@ -266,15 +272,10 @@ PetscErrorCode Grow(const Csr &A, const Search &search, unsigned blocks, cudaStr
 
   PetscFunctionBegin;
   PetscCallCUDA(cudaFuncSetAttribute(LookKernel<SHARED>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-  PetscCallCUDA(cudaFuncSetAttribute(OfferKernel<SHARED>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
   SeedsKernel<<<BlocksFor(search.m, THREADS), THREADS, 0, stream>>>(search);
   PetscCallCUDA(cudaGetLastError());
-  for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS; round++) {
-    LookKernel<SHARED><<<blocks, GROW_THREADS, bytes, stream>>>(round, A.i, A.j, search);
-    PetscCallCUDA(cudaGetLastError());
-  }
-  OfferKernel<SHARED><<<blocks, GROW_THREADS, bytes, stream>>>(A.i, A.j, search);
-  PetscCallCUDA(cudaGetLastError());
+  for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS; round++) PetscCall(LaunchOverlapping(LookKernel<SHARED>, blocks, GROW_THREADS, bytes, stream, round, A.i, A.j, search));
+  PetscCall(LaunchOverlapping(OfferKernel, blocks, GROW_THREADS, 0, stream, A.i, A.j, search));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -358,8 +359,7 @@ PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[], const Petsc
   *cluster = work.sorted;
   if (!memory) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(GrowClusters(A, work.search, stream));
-  ClustersKernel<<<BlocksFor(m, THREADS), THREADS, 0, stream>>>(m, work.search.cluster, work.all);
-  PetscCallCUDA(cudaGetLastError());
+  PetscCall(LaunchOverlapping(ClustersKernel, BlocksFor(m, THREADS), THREADS, 0, stream, m, work.search.cluster, work.all));
   PetscCall(Sort(m, work.temporary, &work, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

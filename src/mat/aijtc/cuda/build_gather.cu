@@ -5,7 +5,8 @@
      second, and to write the place of each. Where the first level does not fit in shared memory it is done for one window of columns after the other. The layout is then built from the places as others are from columns. They are
      written block after block, in the order in which blocks come, and row after row of a block: in the order of the CSR arrays rows of one block would share sectors with rows of others, which memory then has to read before it writes.
 
-     How long the lists are the host learns afterwards, to decide and to ask for memory; so they are written to a temporary place first, and copied.
+     How long the lists are the host learns afterwards, to decide and to ask for memory; so they are written to a temporary place first, and copied. It does not wait for that alone: the slices are analysed in the meantime, for
+     nothing where the layout is not gathered after all.
 
    Layout
      ColumnSet. Temporary lists: one behind the other in the order in which blocks come, each with room for as many columns as it may have. Where a list would be longer than AIJTC_GATHER_LIST its block stops: the layout is not
@@ -31,15 +32,6 @@ constexpr int WORD         = 32;      /* bits; columns of a page */
 constexpr int WINDOW       = 1 << 22; /* columns of a window: its first level takes 24 KB */
 constexpr int ROWS_AT_ONCE = 4;       /* that a group of lanes has under way */
 
-/* What the host must know */
-struct ListCounts {
-  unsigned long long columns; /* of all lists */
-  unsigned long long room;    /* that the blocks have taken of the temporary lists */
-  unsigned long long entries; /* and of the places */
-  int                longest;
-  int                unused; /* 0 */
-};
-
 /* Rows of the blocks */
 struct Blocks {
   const PetscInt *rid;    /* from the first row slice on */
@@ -48,15 +40,6 @@ struct Blocks {
 
   __device__ __forceinline__ PetscInt begin() const { return (PetscInt)blockIdx.x * rows; }
   __device__ __forceinline__ PetscInt end() const { return min(places, begin() + rows); }
-};
-
-/* Lists that are not where they belong yet */
-struct FoundLists {
-  PetscInt   *length; /* [blocks + 1] */
-  PetscInt   *from;   /* [blocks] in list */
-  PetscInt   *list;
-  Run        *run; /* [places of rid] in the places */
-  ListCounts *counts;
 };
 
 /* A row of a block: its entries in j, and where their places go, from those of the block on */
@@ -141,7 +124,7 @@ __device__ __forceinline__ void ForBits(uint32_t word, Visit visit)
 }
 
 /* The rows of the block, where their places go, and room for its list; returns where that is. By all threads */
-__device__ __forceinline__ PetscInt LoadRows(const Blocks &blocks, const PetscInt *__restrict__ i, BlockRow *rows, ListMemory &memory, const FoundLists &found)
+__device__ __forceinline__ PetscInt LoadRows(const Blocks &blocks, const PetscInt *__restrict__ i, BlockRow *rows, ListMemory &memory, Run *__restrict__ run, ListCounts *counts)
 {
   const int places = (int)(blocks.end() - blocks.begin());
   int       all    = 0;
@@ -157,14 +140,14 @@ __device__ __forceinline__ PetscInt LoadRows(const Blocks &blocks, const PetscIn
     __syncthreads(); /* before the next scan */
   }
   if (threadIdx.x == 0) {
-    memory.room  = atomicAdd(&found.counts->room, (unsigned long long)min(all, (int)AIJTC_GATHER_LIST));
-    memory.entry = atomicAdd(&found.counts->entries, (unsigned long long)all);
+    memory.room  = atomicAdd(&counts->room, (unsigned long long)min(all, (int)AIJTC_GATHER_LIST));
+    memory.entry = atomicAdd(&counts->entries, (unsigned long long)all);
   }
   __syncthreads();
   for (int p = (int)threadIdx.x; p < places; p += LIST_THREADS) {
     const PetscInt to = (PetscInt)memory.entry + rows[p].to;
 
-    found.run[blocks.begin() + p] = {to, to + rows[p].length};
+    run[blocks.begin() + p] = {to, to + rows[p].length};
   }
   return (PetscInt)memory.room;
 }
@@ -235,100 +218,89 @@ __host__ __device__ inline int WordsOf(PetscInt columns)
   return (int)(((columns < WINDOW ? columns : (PetscInt)WINDOW) - 1) / (WORD * WORD) + 1);
 }
 
-__global__ void __launch_bounds__(LIST_THREADS) ListsKernel(Blocks blocks, Csr A, PetscInt n, FoundLists found, PetscInt *__restrict__ place)
+__global__ void __launch_bounds__(LIST_THREADS) ListsKernel(Blocks blocks, Csr A, PetscInt n, FoundLists found, Places places, ListCounts *counts)
 {
   extern __shared__ uint4 shared_lists[];
   ListMemory             &memory  = *reinterpret_cast<ListMemory *>(shared_lists);
   BlockRow *const         rows    = reinterpret_cast<BlockRow *>(&memory + 1);
   uint32_t *const         touched = reinterpret_cast<uint32_t *>(rows + blocks.rows);
   uint16_t *const         pages   = reinterpret_cast<uint16_t *>(touched + WordsOf(n));
-  const PetscInt          from    = LoadRows(blocks, A.i, rows, memory, found);
+  const PetscInt          from    = LoadRows(blocks, A.i, rows, memory, places.run, counts);
   int                     count   = 0;
 
   for (PetscInt first = 0; first < n && count <= AIJTC_GATHER_LIST; first += min(n - first, (PetscInt)WINDOW))
-    count = ListWindow({&memory, touched, pages, WordsOf(n - first), first}, rows, (int)(blocks.end() - blocks.begin()), A.j, count, found.list + from, place + memory.entry);
+    count = ListWindow({&memory, touched, pages, WordsOf(n - first), first}, rows, (int)(blocks.end() - blocks.begin()), A.j, count, found.list + from, places.place + memory.entry);
   if (threadIdx.x) return;
   count                    = min(count, AIJTC_GATHER_LIST + 1);
   found.length[blockIdx.x] = count;
   found.from[blockIdx.x]   = from;
-  atomicAdd(&found.counts->columns, (unsigned long long)count);
-  atomicMax(&found.counts->longest, count);
+  atomicAdd(&counts->columns, (unsigned long long)count);
+  atomicMax(&counts->longest, count);
   if (blockIdx.x == 0) found.length[gridDim.x] = 0; /* so that the sums of the lengths end with all of them */
 }
 
-__global__ void __launch_bounds__(THREADS) CopyListsKernel(FoundLists found, const PetscInt *__restrict__ start, PetscInt *__restrict__ list)
+__global__ void __launch_bounds__(THREADS) CopyListsKernel(FoundLists found, PetscInt *__restrict__ start, PetscInt *__restrict__ list)
 {
-  const PetscInt to = start[blockIdx.x], length = start[blockIdx.x + 1] - to, from = found.from[blockIdx.x];
+  const PetscInt to = found.start[blockIdx.x], length = found.start[blockIdx.x + 1] - to, from = found.from[blockIdx.x];
 
+  if (threadIdx.x == 0) start[blockIdx.x] = to;
+  if (threadIdx.x == 0 && blockIdx.x + 1 == gridDim.x) start[gridDim.x] = to + length;
   for (PetscInt k = (PetscInt)threadIdx.x; k < length; k += THREADS) list[to + k] = found.list[from + k];
 }
 
-/* Temporary lists, and the places */
-PetscErrorCode FindLists(const AIJTCLayout *layout, const Blocks &blocks, const Csr &A, const Places &places, FoundLists *found, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
+/* Temporary lists, and what they take */
+PetscErrorCode AllocateTemporary(const AIJTCLayout *layout, FoundLists *found, uint8_t **work, size_t *bytes, Scratch &scratch, cudaStream_t stream)
 {
-  const size_t     bytes = sizeof(ListMemory) + blocks.rows * sizeof(BlockRow) + WordsOf(layout->n) * (sizeof(uint32_t) + sizeof(uint16_t));
-  const PetscCount most  = PetscMin(layout->nnz, (PetscCount)layout->nblocks * AIJTC_GATHER_LIST);
-  const auto       place = [&](Block &block) {
-    block.Place(1, &found->counts);
-    block.Place((PetscCount)layout->nblocks + 1, &found->length);
-    block.Place(layout->nblocks, &found->from);
+  const PetscInt   blocks = layout->nblocks;
+  const PetscCount most   = PetscMin(layout->nnz, (PetscCount)blocks * AIJTC_GATHER_LIST);
+
+  PetscFunctionBegin;
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, *bytes, found->length, found->start, (int64_t)blocks + 1, stream));
+  PetscCall(scratch.GetAll([&](Block &block) {
+    block.Place((PetscCount)blocks + 1, &found->length);
+    block.Place((PetscCount)blocks + 1, &found->start);
+    block.Place(blocks, &found->from);
     block.Place(most, &found->list);
-  };
-
-  PetscFunctionBegin;
-  found->run = places.run;
-  PetscCall(scratch.GetAll(place));
-  PetscCallCUDA(cudaMemsetAsync(found->counts, 0, sizeof(*found->counts), stream));
-  PetscCallCUDA(cudaFuncSetAttribute(ListsKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-  ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, bytes, stream>>>(blocks, A, layout->n, *found, places.place);
-  PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cudaMemcpyAsync(counts, found->counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
-  PetscCallCUDA(cudaStreamSynchronize(stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Into the layout */
-PetscErrorCode StoreLists(AIJTCLayout *layout, const FoundLists &found, Scratch &scratch, cudaStream_t stream)
-{
-  size_t   bytes = 0;
-  uint8_t *work;
-
-  PetscFunctionBegin;
-  PetscCall(AllocateLists(layout, stream));
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, found.length, layout->list_start, (int64_t)layout->nblocks + 1, stream));
-  PetscCall(scratch.Get((PetscCount)bytes, &work));
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, found.length, layout->list_start, (int64_t)layout->nblocks + 1, stream));
-  CopyListsKernel<<<(unsigned)layout->nblocks, THREADS, 0, stream>>>(found, layout->list_start, layout->list);
-  PetscCallCUDA(cudaGetLastError());
+    block.Place((PetscCount)*bytes, work);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode GatherColumns(AIJTCLayout *layout, const Csr &A, Places *places, Scratch &scratch, cudaStream_t stream)
+PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places, FoundLists *found, ListCounts *found_counts, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
 {
   const PetscInt slices = layout->nslices[AIJTC_ROWS], gather = layout->params.gather;
   const Blocks   blocks = {layout->rid + layout->rid_rows, AIJTC_LANES * slices, AIJTC_LANES * gather};
-  const bool     may    = layout->nnz && AIJTCSlicesTotal(layout) == slices;
-  Scratch        temporary(stream);
-  ListCounts     counts = {};
-  FoundLists     found  = {};
+  const size_t   shared = sizeof(ListMemory) + blocks.rows * sizeof(BlockRow) + WordsOf(layout->n) * (sizeof(uint32_t) + sizeof(uint16_t));
+  size_t         bytes  = 0;
+  uint8_t       *work;
 
   PetscFunctionBegin;
   layout->nblocks = (slices - 1) / gather + 1;
-  if (may && !places->place) {
-    PetscCall(scratch.Get((PetscCount)layout->nnz, &places->place));
-    PetscCall(scratch.Get(blocks.places, &places->run));
-  }
-  if (may) PetscCall(FindLists(layout, blocks, A, *places, &found, &counts, temporary, stream));
+  PetscCall(AllocateTemporary(layout, found, &work, &bytes, scratch, stream));
+  PetscCallCUDA(cudaFuncSetAttribute(ListsKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
+  ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, shared, stream>>>(blocks, A, layout->n, *found, places, found_counts);
+  PetscCallCUDA(cudaGetLastError());
+  PetscCallCUDA(cudaMemcpyAsync(counts, found_counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, found->length, found->start, (int64_t)layout->nblocks + 1, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode StoreLists(AIJTCLayout *layout, const FoundLists &found, const ListCounts &counts, cudaStream_t stream)
+{
   const bool many = 2 * counts.columns > (unsigned long long)layout->nnz, longer = counts.longest > AIJTC_GATHER_LIST; /* smaller blocks do not have fewer columns together */
-  if (!may || many || longer) {
-    layout->params.gather = longer && !many ? AIJTCGatherLess(gather) : 0;
+
+  PetscFunctionBegin;
+  if (many || longer) {
+    layout->params.gather = many ? 0 : AIJTCGatherLess(layout->params.gather);
     layout->nblocks       = 0;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   layout->nlist        = (PetscInt)counts.columns;
   layout->longest_list = (PetscInt)counts.longest;
-  PetscCall(StoreLists(layout, found, temporary, stream));
+  PetscCall(AllocateLists(layout, stream));
+  CopyListsKernel<<<(unsigned)layout->nblocks, THREADS, 0, stream>>>(found, layout->list_start, layout->list);
+  PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild

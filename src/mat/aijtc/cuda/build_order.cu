@@ -310,22 +310,20 @@ PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8
   ClassifyKernel<<<PetscMin(BlocksFor(groups, WARPS), blocks), THREADS, 0, stream>>>(layout->m, groups, i, layout->params, layout->start, layout->misfit, flag, found);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(counts, found, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
-  PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, PetscInt **group, Scratch &scratch, cudaStream_t stream)
+PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, int32_t clustered[], PetscInt **group, Scratch &scratch, cudaStream_t stream)
 {
   const PetscInt groups = GroupsOf(layout->m, layout->params), n = (PetscInt)counts.nlong + (PetscInt)counts.nmedium + (PetscInt)counts.nrest;
-  int32_t       *row;
+  int32_t       *row = clustered;
 
   PetscFunctionBegin;
   *group = nullptr;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   if (layout->nconsecutive) PetscCall(ListGroups(groups, layout->nconsecutive, flag, group, scratch, stream));
   PetscCallCUDA(cudaMemsetAsync(layout->rid, 0xff, (size_t)layout->nrid * sizeof(*layout->rid), stream)); /* -1 */
-  if (layout->params.gather) PetscCall(ClusterRows(layout->m, A, &row, scratch, stream));
-  else PetscCall(ListRows(layout, flag, n, &row, scratch, stream));
+  if (!layout->params.gather) PetscCall(ListRows(layout, flag, n, &row, scratch, stream));
   if (layout->params.gather && counts.nrest == (unsigned)layout->m) PetscCall(SortBlocks(layout, A.i, counts.longest, row, stream));
   else PetscCall(SortAndPlace(layout, A.i, n, counts.longest, row, scratch, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

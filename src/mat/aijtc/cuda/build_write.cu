@@ -4,8 +4,12 @@
      the place of an entry. Every lane keeps one of 32 slots, which are written together. Values are looked at only in slices of which the analysis counted fewer values than places: some of their slots
      are constant. Holes, and what fills the slice up to its deltas and to the next slice in both streams, are set to zero, so that equal matrices give equal bytes.
 
+     Values that are stored as they are a gathered layout gets by the same walk: a value has the place of its delta, and its load from a row that lies anywhere is under way while the pattern is written. A kernel of its own for either
+     waits, one for shared memory and the other for loads.
+
    Memory traffic
-     4 bytes a nonzero and a row, 8 a row of a gathered layout, and the pattern stream. Slices of consecutive rows, and those of gathered layouts, read their columns once, through shared memory (build_stage.cuh). 26.5 million nonzeros of a 27-point matrix of 100^3
+     4 bytes a nonzero and a row, 8 a row of a gathered layout, and the pattern stream. Slices of consecutive rows, and those of gathered layouts, read their columns once, through shared memory (build_stage.cuh). With values 8 bytes a nonzero more,
+     in sectors, and as many written. 26.5 million nonzeros of a 27-point matrix of 100^3
      rows: 110 MB, 26 us at 4.3 TB/s; with 4-byte deltas 216 MB, 50 us.
 */
 #include "build_values.cuh"
@@ -19,7 +23,7 @@ struct Streams {
   AIJTCSlice     *slice;
   uint8_t        *pattern, *value;
   const PetscInt *rid;
-  const Run      *run; /* of gathered layouts, place by place of rid: a row's places in the list; else NULL */
+  Places          places; /* of gathered layouts */
 };
 
 /* The parts of a slice in the pattern stream */
@@ -112,9 +116,22 @@ __device__ void WriteMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, c
   }
 }
 
-/* One slot; off: of this lane, INT_MAX without an entry. Returns the places behind it */
+/* Values that are written with the pattern: one row a lane, 8 bytes each, NULL if they are not */
+struct ValueRow {
+  const PetscScalar *from = nullptr; /* the row's first */
+  PetscScalar       *to   = nullptr; /* the slice's */
+
+  /* Of a lane that has this slot, or has not */
+  __device__ __forceinline__ PetscScalar load(bool has, int32_t t) const { return has && from ? from[t] : 0.0; }
+  __device__ __forceinline__ void        store(int32_t at, PetscScalar value) const
+  {
+    if (to) to[at] = value;
+  }
+};
+
+/* One slot; off, value: of this lane, INT_MAX without an entry. Returns the places behind it */
 template <int R>
-__device__ __forceinline__ int32_t WriteSlot(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, int32_t t, const int32_t off[R], int32_t before, PatternStore<R> &pattern, int lane)
+__device__ __forceinline__ int32_t WriteSlot(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, int32_t t, const int32_t off[R], PetscScalar value, int32_t before, PatternStore<R> &pattern, const ValueRow &values, int lane)
 {
   int32_t  base = INT_MAX;
   unsigned mask[R];
@@ -129,36 +146,42 @@ __device__ __forceinline__ int32_t WriteSlot(const SliceShape &shape, const AIJT
 #pragma unroll
   for (int r = 0; r < R; r++) {
     const unsigned placed = PlacedLanes(slice, mask[r]);
+    const int32_t  at     = before + __popc(placed & ((1u << lane) - 1));
 
-    if (placed >> lane & 1) pattern.PutDelta(before + __popc(placed & ((1u << lane) - 1)), mask[r] >> lane & 1 ? (uint32_t)off[r] - (uint32_t)base : 0);
+    if (placed >> lane & 1) {
+      pattern.PutDelta(at, mask[r] >> lane & 1 ? (uint32_t)off[r] - (uint32_t)base : 0);
+      values.store(at, value);
+    }
     before += __popc(placed);
   }
   return before;
 }
 
-/* The columns of several slots are requested before the first is written, which a load behind it would have to wait for */
-template <int R>
-__device__ void WriteCSR(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, int lane)
+/* The columns of AT_ONCE slots, and values, are requested before the first is written, which a load behind it would have to wait for */
+template <int AT_ONCE, int R>
+__device__ void WriteCSR(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, const ValueRow &values, int lane)
 {
-  constexpr int at_once = 8 / R;
-  int32_t       before  = 0; /* places */
+  int32_t before = 0; /* places */
 
-  for (int32_t first = 0; first < slice.slots; first += at_once) {
-    int32_t off[at_once][R];
+  for (int32_t first = 0; first < slice.slots; first += AT_ONCE) {
+    int32_t     off[AT_ONCE][R];
+    PetscScalar value[AT_ONCE];
 
 #pragma unroll
-    for (int u = 0; u < at_once; u++) {
+    for (int u = 0; u < AT_ONCE; u++) {
+      value[u] = values.load(rows.Has(0, first + u), first + u);
 #pragma unroll
       for (int r = 0; r < R; r++) off[u][r] = rows.Has(r, first + u) ? OffsetOf(A.j, rows.Place(r, first + u), rows.ref[r]) : INT_MAX;
     }
 #pragma unroll
-    for (int u = 0; u < at_once; u++) {
-      if (first + u < slice.slots) before = WriteSlot(shape, slice, rows, first + u, off[u], before, pattern, lane);
+    for (int u = 0; u < AT_ONCE; u++) {
+      if (first + u < slice.slots) before = WriteSlot(shape, slice, rows, first + u, off[u], value[u], before, pattern, values, lane);
     }
   }
 }
 
-template <int R>
+/* VALUES: with the values, of a gathered layout */
+template <int R, bool VALUES>
 __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, Streams to, const Units *__restrict__ unit, Stage stage, PetscInt begin, PetscInt end)
 {
   const int      lane = (int)threadIdx.x % AIJTC_LANES, warps = (int)blockDim.x / AIJTC_LANES;
@@ -176,51 +199,57 @@ __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, 
   }
   if (!slice.entries) return;
 
-  const bool      look  = IsMerged(shape, slice) && HasConstantSlots(slice, R);
+  const bool      look  = !VALUES && IsMerged(shape, slice) && HasConstantSlots(slice, R);
   uint8_t        *value = to.value + (size_t)AIJTC_UNIT * slice.value;
   PatternStore<R> pattern(to.pattern, slice);
   SliceRows<R>    rows;
+  ValueRow        values;
 
-  if (shape.gathered) rows.LoadRuns(slice, to.run, lane);
+  if (shape.gathered) rows.LoadRuns(slice, to.places.run, lane);
   else rows.Load(shape, slice, to.rid, A.i, lane);
 
-  const Csr near = StageSlice(stage, slice, look, rows, A, lane);
+  const Csr near = StageSlice(stage, slice, look, rows, shape.gathered ? Csr{A.i, to.places.place, A.a} : A, lane); /* no slot of a gathered layout is constant, so that no value is looked at, whose order is another */
 
+  if constexpr (VALUES) {
+    const PetscInt row = to.rid[slice.row + lane];
+
+    values = {A.a + (row < 0 ? 0 : A.i[row]), reinterpret_cast<PetscScalar *>(value)};
+  }
   WaitForStage();
-  if (IsMerged(shape, slice)) WriteMerged(slice, rows, near, shape.period(), look, pattern, lane);
-  else WriteCSR(shape, slice, rows, near, pattern, lane);
+  if (!VALUES && IsMerged(shape, slice)) WriteMerged(slice, rows, near, shape.period(), look, pattern, lane);
+  else WriteCSR<VALUES ? 4 : 8 / R>(shape, slice, rows, near, pattern, values, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.head_end, lane);
   FillUnit(reinterpret_cast<uint8_t *>(pattern.slot), pattern.end, lane);
   FillUnit(value, value + (size_t)slice.values * ValueWidth(slice), lane);
 }
 
-/* values: some slices have constant slots and others, and their values are looked at */
-template <int R>
-PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Csr &A, const Run run[], const Units unit[], bool values, cudaStream_t stream)
+/* mixed: some slices have constant slots and others, and their values are looked at */
+template <int R, bool VALUES>
+PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Csr &A, const Places &places, const Units unit[], bool mixed, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
   const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
-  const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid, run};
+  const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid, places};
   StagePlan        plan;
 
   PetscFunctionBegin;
-  PetscCall(PlanStage(layout, span, sizeof(PetscInt), values ? sizeof(PetscScalar) : 0, 0, most_warps, 1, &plan));
-  PetscCall(AllowShared(WriteKernel<R>, plan.shared));
-  WriteKernel<R><<<BlocksFor(span.count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, to, unit, plan.stage, span.begin, span.begin + span.count);
+  PetscCall(PlanStage(layout, span, sizeof(PetscInt), mixed ? sizeof(PetscScalar) : 0, 0, most_warps, 1, &plan));
+  PetscCall(AllowShared(WriteKernel<R, VALUES>, plan.shared));
+  WriteKernel<R, VALUES><<<BlocksFor(span.count, plan.warps), AIJTC_LANES * plan.warps, plan.shared, stream>>>(shape, A, to, unit, plan.stage, span.begin, span.begin + span.count);
   PetscCallCUDA(cudaGetLastError());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
-PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Places &places, const Units unit[], bool values, cudaStream_t stream)
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Places &places, const Units unit[], bool mixed, cudaStream_t stream)
 {
-  const Csr columns = places.place ? Csr{nullptr, places.place, nullptr} : A; /* the entries of A are in another order; no slot of a gathered layout is constant, so that no value is read */
-
   PetscFunctionBegin;
-  PetscCall(ForSpans(layout, [&](auto groups, Span span) {
-    span.consecutive = span.consecutive || places.run;
-    return LaunchWrite<decltype(groups)::value>(layout, span, columns, places.run, unit, values, stream);
-  }));
+  if (!places.place) PetscCall(ForSpans(layout, [&](auto groups, const Span &span) { return LaunchWrite<decltype(groups)::value, false>(layout, span, A, places, unit, mixed, stream); }));
+  else {
+    const Span all = {AIJTC_ROWS, true, 0, layout->nslices[AIJTC_ROWS]}; /* places lie in the order of the slices */
+
+    PetscCall(PatternHasValues(layout) ? LaunchWrite<1, true>(layout, all, A, places, unit, false, stream) : LaunchWrite<1, false>(layout, all, A, places, unit, false, stream));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild
