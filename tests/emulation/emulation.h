@@ -269,7 +269,8 @@ T __ldcs(const T *from)
 template <class T>
 T __ldcg(const T *from)
 {
-  return *const_cast<const volatile T *>(from);
+  if constexpr (std::is_class_v<T>) return *from;
+  else return *const_cast<const volatile T *>(from);
 }
 template <class T, class Value>
 void __stcs(T *to, Value value)

@@ -50,9 +50,9 @@
    list_start[b + 1]), ascending, for the slices gather b, gather b + 1, .. A product reads the x of the list once, into shared memory, and an entry's column is a place in the list: everywhere in this
    file read "place in the list" for "column", and 0 for ref. Slices with entries have deltas of 2 bytes, whatever `compress` says, and base[t] = 0. Everything else is as in other layouts.
 
-   So that a block has few columns, rows come in clusters, known by their seeds. Row r is a seed if AIJTCIsSeed(r), and of its own cluster. In round 1, 2, .. AIJTC_CLUSTER_ROUNDS each row that is in no cluster joins that of the first of its columns
-   which was in one before the round; behind a round in which no row joins there is no other. Then each row that is in none, and whose number is a column of rows that are, joins the least of their clusters. A row that nothing reaches is alone. Rows
-   are ordered by (cluster, number).
+   So that a block has few columns, rows come in clusters, known by their seeds. Row r is a seed if AIJTCIsSeed(r), and of its own cluster. In rounds 1 .. AIJTC_CLUSTER_OFFERS rows that are in a cluster before the round offer it to their columns:
+   each row that is in none, and whose number is a column of such rows, joins the cluster of the least of them. In rounds up to AIJTC_CLUSTER_ROUNDS rows that are in none look: each joins the cluster of the first of its columns which was in one before
+   the round; behind one in which no row joins there is no other. Then rows offer once more. A row that nothing reaches is alone. Rows are ordered by (cluster, number).
 
    A layout is gathered if params.gather > 0, m = n, rrows = 1, there are nonzeros, all rows are short, no list has more than AIJTC_GATHER_LIST columns, and all lists together have at most nnz / 2.
    Where a list is too long the build tries AIJTCGatherLess(params.gather), half of it; in all other cases it sets params.gather to 0. list_start and list are NULL then.
@@ -82,6 +82,7 @@ enum {
   AIJTC_GATHER_LEAST   = 8,    /* slices of a block that is tried after a larger one */
   AIJTC_GATHER_MOST    = 64,   /* slices of a block */
   AIJTC_CLUSTER        = 256,  /* rows of a cluster in the mean */
+  AIJTC_CLUSTER_OFFERS = 2,    /* rounds in which few rows are in a cluster: these look at their columns */
   AIJTC_CLUSTER_ROUNDS = 16
 };
 

@@ -1,8 +1,9 @@
 /*
    Method
-     Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one launch a round. In a round the rows that are in no cluster look at their columns, and join the cluster of the first one that was in one before the round: so
-     the order in which rows come does not matter. A last round, in which rows in a cluster offer it to their columns and the least offer stands, is for rows that none of their columns leads to a cluster, where patterns are not symmetric, and for those
-     one step behind what all rounds have reached; as a rule there are none, and it does nothing.
+     Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one round after the other. In most rounds the rows that are in no cluster look at their columns, and join the cluster of the first one that was in one before
+     the round: so the order in which rows come does not matter. All rows look where few are in a cluster yet; so in the first rounds it is these, as far as they are new in it, that offer theirs to their columns, and the least row's offer stands.
+     Where the pattern is symmetric that is the same. A last round of offers, of all rows in a cluster, is for rows that none of their columns leads to one, where patterns are not symmetric, and for those one step behind what all rounds have
+     reached; as a rule there are none, and it does nothing.
 
      Which rows are in a cluster is a bit a row, a set of bits for each round, so that a round sees what the round before has left. A block copies them to shared memory, where a look at a column waits for nothing, and of all its columns a row reads the
      cluster of one. A warp takes 32 consecutive rows, whose word of bits nobody else writes. Their columns are one piece of j, of which it reads the lines of 32 that it needs, many at a time; a bit for each column, kept by one lane a line, tells the
@@ -12,11 +13,12 @@
 
    Layout
      cluster[r]: the seed, all bits set: none. Row r has bit r % 32 of word r / 32 of the bits of a round: was it in a cluster behind that round? Round 0 are the seeds.
+     found[r]: the least row that has offered its cluster to r, all bits set: none.
      Dynamic shared memory: the bits of the round before, where they fit (1.8 million rows).
 
    Memory traffic
-     For each round j of the rows that look, i, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. A million rows of 15: of 9 rounds three look at nearly all, 230 MB of j and 36 MB of i, 62 us at 4.3 TB/s
-     less what L2 still holds of the round before, and 180 MB from L2; the rounds take 170 to 190. 20 bytes a row and those of the sort.
+     For each round of rows that look their j, i, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. For each round of offers j of the rows that are new, a sector each, as much for each column that is not, and 4
+     bytes a row. A million rows of 15, of which 5 % are new in the second round and 25 % in the third: 60 MB of j in the third round, 45 in the fourth, 20 behind, and 3 times 4 MB of i, 32 us at 4.3 TB/s. 28 bytes a row and those of the sort.
 
    References
      Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12 (rows that look); CUDA Core Compute Libraries (CUB), DeviceRadixSort
@@ -40,8 +42,9 @@ struct Search {
   PetscInt  m;
   int       words;   /* of a round; a multiple of four */
   uint32_t *cluster; /* [m] */
+  uint32_t *found;   /* [m] */
   uint32_t *bits;    /* [AIJTC_CLUSTER_ROUNDS + 1][words] */
-  int      *reached; /* [AIJTC_CLUSTER_ROUNDS + 1]: has the round reached a row? */
+  int      *reached; /* [AIJTC_CLUSTER_ROUNDS + 1]: has the round reached a row? Of offers, and of the seeds: yes */
   int      *left;    /* [AIJTC_CLUSTER_ROUNDS + 1]: has it left one in no cluster? */
 
   __device__ __forceinline__ uint32_t *behind(int round) const { return bits + (size_t)round * words; }
@@ -49,12 +52,18 @@ struct Search {
 
 __global__ void __launch_bounds__(THREADS) SeedsKernel(const __grid_constant__ Search search)
 {
-  const PetscInt r    = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
+  const PetscInt r    = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x; /* of whole words */
   const bool     seed = r < search.m && AIJTCIsSeed(r);
   const unsigned word = __ballot_sync(ALL_LANES, seed);
 
-  if (r <= AIJTC_CLUSTER_ROUNDS) search.reached[r] = search.left[r] = r == 0;
-  if (r < search.m) search.cluster[r] = seed ? (uint32_t)r : NO_CLUSTER;
+  if (r <= AIJTC_CLUSTER_ROUNDS) {
+    search.reached[r] = r <= AIJTC_CLUSTER_OFFERS;
+    search.left[r]    = 0;
+  }
+  if (r < search.m) {
+    search.cluster[r] = seed ? (uint32_t)r : NO_CLUSTER;
+    search.found[r]   = NO_CLUSTER;
+  }
   if (r % AIJTC_LANES == 0 && r / AIJTC_LANES < search.words) search.bits[r / AIJTC_LANES] = word;
 }
 static_assert(THREADS > AIJTC_CLUSTER_ROUNDS, "the first block writes reached[] and left[]");
@@ -170,15 +179,13 @@ __device__ __forceinline__ unsigned Look(unsigned rows, PetscInt first, const Ro
   return __ballot_sync(ALL_LANES, place >= 0);
 }
 
-/* Of 32 consecutive rows those that are in a cluster: they offer it to their columns in none */
-__device__ __forceinline__ void Offer(unsigned rows, PetscInt first, const Row &row, const PetscInt *__restrict__ j, const uint32_t *before, const Search &search)
+/* Of the 32 rows of word w some that are in a cluster: they offer it to their columns in none */
+__device__ __forceinline__ void Offer(unsigned rows, int w, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const uint32_t *before, const Search &search)
 {
-  const unsigned lane = threadIdx.x % AIJTC_LANES;
-  const bool     mine = rows >> lane & 1;
-  const uint32_t seed = mine ? search.cluster[first + (PetscInt)lane] : NO_CLUSTER;
+  const int lane = (int)(threadIdx.x % AIJTC_LANES);
 
-  ForFlagged<false>(mine, row, j, before, [&](PetscInt k) {
-    (void)atomicMin(search.cluster + __ldg(j + k), seed);
+  ForFlagged<false>(rows >> lane & 1, Row(w, search.m, i), j, before, [&](PetscInt k) {
+    (void)atomicMin(search.found + __ldg(j + k), (uint32_t)(AIJTC_LANES * w + lane));
     return true;
   });
 }
@@ -204,7 +211,7 @@ __device__ __forceinline__ int WordsOfTurn()
   return (int)gridDim.x * GROW_WARPS;
 }
 
-/* Round `round`, of rows that look. Every other one goes backwards: what the round before has read last is in L2 */
+/* Round `round`, of rows that look: the first does so in any case. Every other one goes backwards: what the round before has read last is in L2 */
 template <bool SHARED>
 __global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
 {
@@ -238,29 +245,67 @@ __global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const P
   if (left) search.left[round] = 1;
 }
 
-/* The last round */
-__global__ void __launch_bounds__(GROW_THREADS, 1) OfferKernel(const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
+/* Round `round`, of rows that offer: a warp the rows of a word that the round before has reached */
+__global__ void __launch_bounds__(THREADS) OfferKernel(int round, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
+{
+  const int w = (int)(blockIdx.x * WARPS + threadIdx.x / AIJTC_LANES);
+
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
+  if (w >= search.words) return;
+  const uint32_t *const before = search.behind(round - 1);
+  const unsigned        rows   = round > 1 ? before[w] & ~search.behind(round - 2)[w] : before[w];
+
+  if (rows) Offer(rows, w, i, j, before, search);
+}
+
+/* What was offered in that round */
+__global__ void __launch_bounds__(THREADS) TakeKernel(int round, const __grid_constant__ Search search)
+{
+  const PetscInt r = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x; /* of whole words */
+  const int      w = (int)(r / AIJTC_LANES), lane = (int)(r % AIJTC_LANES);
+
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
+  if (w >= search.words) return;
+  const unsigned before = search.behind(round - 1)[w], none = ~before & RowsOf(w, search.m);
+  const uint32_t from   = none >> lane & 1 ? search.found[r] : NO_CLUSTER;
+  const unsigned joined = __ballot_sync(ALL_LANES, from != NO_CLUSTER);
+
+  if (from != NO_CLUSTER) search.cluster[r] = search.cluster[from];
+  if (lane) return;
+  search.behind(round)[w] = before | joined;
+  if (none & ~joined) search.left[round] = 1;
+}
+
+/* The last round, of offers of all rows in a cluster, which is the round that has reached a row last */
+__global__ void __launch_bounds__(GROW_THREADS, 1) LastOfferKernel(const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
 {
   const int lane = (int)(threadIdx.x % AIJTC_LANES);
 
   LetNextLaunchStart();
   WaitForLaunchBefore();
-  const int last = AIJTC_LANES - 1 - __clz((int)__ballot_sync(ALL_LANES, lane <= AIJTC_CLUSTER_ROUNDS && search.reached[lane])); /* that has reached a row, as round 0 has */
+  const int last = AIJTC_LANES - 1 - __clz((int)__ballot_sync(ALL_LANES, lane <= AIJTC_CLUSTER_ROUNDS && search.reached[lane]));
 
   if (!search.left[last]) return;
   const uint32_t *const before = search.behind(last);
   for (int w = FirstWord(); w < search.words; w += WordsOfTurn())
-    if (before[w]) Offer(before[w], AIJTC_LANES * w, Row(w, search.m, i), j, before, search);
+    if (before[w]) Offer(before[w], w, i, j, before, search);
 }
 static_assert(AIJTC_CLUSTER_ROUNDS < AIJTC_LANES, "a lane looks at each round");
 
-__global__ void __launch_bounds__(THREADS) ClustersKernel(PetscInt m, uint32_t *cluster, int32_t *__restrict__ row)
+/* Takes what was offered last; all rows, to be sorted */
+__global__ void __launch_bounds__(THREADS) ClustersKernel(const __grid_constant__ Search search, int32_t *__restrict__ row)
 {
   const PetscInt r = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
 
   WaitForLaunchBefore();
-  if (r >= m) return;
-  if (cluster[r] == NO_CLUSTER) cluster[r] = (uint32_t)r;
+  if (r >= search.m) return;
+  if (search.cluster[r] == NO_CLUSTER) {
+    const uint32_t from = search.found[r];
+
+    search.cluster[r] = from == NO_CLUSTER ? (uint32_t)r : search.cluster[from];
+  }
   row[r] = r;
 }
 
@@ -274,8 +319,12 @@ PetscErrorCode Grow(const Csr &A, const Search &search, unsigned blocks, cudaStr
   PetscCallCUDA(cudaFuncSetAttribute(LookKernel<SHARED>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
   SeedsKernel<<<BlocksFor(search.m, THREADS), THREADS, 0, stream>>>(search);
   PetscCallCUDA(cudaGetLastError());
-  for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS; round++) PetscCall(LaunchOverlapping(LookKernel<SHARED>, blocks, GROW_THREADS, bytes, stream, round, A.i, A.j, search));
-  PetscCall(LaunchOverlapping(OfferKernel, blocks, GROW_THREADS, 0, stream, A.i, A.j, search));
+  for (int round = 1; round <= AIJTC_CLUSTER_OFFERS; round++) {
+    PetscCall(LaunchOverlapping(OfferKernel, BlocksFor(search.words, WARPS), THREADS, 0, stream, round, A.i, A.j, search));
+    PetscCall(LaunchOverlapping(TakeKernel, BlocksFor(search.words, WARPS), THREADS, 0, stream, round, search));
+  }
+  for (int round = AIJTC_CLUSTER_OFFERS + 1; round <= AIJTC_CLUSTER_ROUNDS; round++) PetscCall(LaunchOverlapping(LookKernel<SHARED>, blocks, GROW_THREADS, bytes, stream, round, A.i, A.j, search));
+  PetscCall(LaunchOverlapping(LastOfferKernel, blocks, GROW_THREADS, 0, stream, A.i, A.j, search));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -308,6 +357,7 @@ struct ClusterWork {
     search.m     = m;
     search.words = 4 * (int)BlocksFor(m, 4 * AIJTC_LANES);
     block.Place(m, &search.cluster);
+    block.Place(m, &search.found);
     block.Place((PetscCount)(AIJTC_CLUSTER_ROUNDS + 1) * search.words, &search.bits);
     block.Place(AIJTC_CLUSTER_ROUNDS + 1, &search.reached);
     block.Place(AIJTC_CLUSTER_ROUNDS + 1, &search.left);
@@ -359,7 +409,7 @@ PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[], const Petsc
   *cluster = work.sorted;
   if (!memory) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(GrowClusters(A, work.search, stream));
-  PetscCall(LaunchOverlapping(ClustersKernel, BlocksFor(m, THREADS), THREADS, 0, stream, m, work.search.cluster, work.all));
+  PetscCall(LaunchOverlapping(ClustersKernel, BlocksFor(m, THREADS), THREADS, 0, stream, work.search, work.all));
   PetscCall(Sort(m, work.temporary, &work, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

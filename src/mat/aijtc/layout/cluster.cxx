@@ -1,10 +1,10 @@
 /*
    Method
-     Rows by cluster, for gathered layouts: clusters grow from their seeds by breadth-first search, all at the same time, a round at a time. Rows in no cluster look for one in their columns, and the first stands; at the end
-     rows in a cluster offer it to their columns, and the least stands. The order of visits does not matter: the device finds the same clusters.
+     Rows by cluster, for gathered layouts: clusters grow from their seeds by breadth-first search, all at the same time, a round at a time. While few rows are in a cluster, and at the end, these offer it to their columns, and
+     the least row stands; in the rounds between rows in no cluster look for one in their columns, and the first stands. The order of visits does not matter: the device finds the same clusters.
 
    Memory traffic
-     j once more than a row has rounds in which it looks, with a random access to a row's cluster for each nonzero; a counting sort of the rows
+     j once for each round of offers, and once more than a row has rounds in which it looks, with a random access to a row's cluster for each nonzero; a counting sort of the rows
 
    References
      Aurenhammer, Voronoi diagrams, ACM Computing Surveys 23(3), 1991 (clusters are Voronoi cells in the graph's distance)
@@ -18,7 +18,7 @@ namespace
 /* Work arrays of m, kept together so that they can be freed whatever happens */
 struct ClusterWork {
   PetscInt *cluster; /* the seed; NONE: in no cluster yet */
-  PetscInt *found;   /* the cluster that the row joins in this round */
+  PetscInt *found;   /* the row whose cluster it joins in this round */
   PetscInt *row;     /* the rows that join in this round */
   PetscInt  nrow;
 };
@@ -34,7 +34,7 @@ void Look(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
     const PetscInt *end = j + i[r + 1], *first = std::find_if(j + i[r], end, [work](PetscInt v) { return work->cluster[v] != NONE; });
 
     if (first == end) continue;
-    work->found[r]          = work->cluster[*first];
+    work->found[r]          = *first;
     work->row[work->nrow++] = r;
   }
 }
@@ -49,7 +49,7 @@ void Offer(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work
 
       if (work->cluster[v] != NONE) continue;
       if (work->found[v] == NONE) work->row[work->nrow++] = v;
-      work->found[v] = std::min(work->found[v], work->cluster[u]);
+      work->found[v] = std::min(work->found[v], u);
     }
   }
 }
@@ -60,7 +60,7 @@ bool Round(PetscInt m, const PetscInt i[], const PetscInt j[], Way way, ClusterW
 {
   work->nrow = 0;
   way(m, i, j, work);
-  for (PetscInt k = 0; k < work->nrow; k++) work->cluster[work->row[k]] = work->found[work->row[k]];
+  for (PetscInt k = 0; k < work->nrow; k++) work->cluster[work->row[k]] = work->cluster[work->found[work->row[k]]];
   return work->nrow > 0;
 }
 
@@ -70,7 +70,8 @@ void Grow(PetscInt m, const PetscInt i[], const PetscInt j[], ClusterWork *work)
 
   std::fill(work->found, work->found + m, NONE);
   for (PetscInt r = 0; r < m; r++) work->cluster[r] = AIJTCIsSeed(r) ? r : NONE;
-  for (int round = 1; round <= AIJTC_CLUSTER_ROUNDS && joined; round++) joined = Round(m, i, j, Look, work);
+  for (int round = 1; round <= AIJTC_CLUSTER_OFFERS; round++) (void)Round(m, i, j, Offer, work);
+  for (int round = AIJTC_CLUSTER_OFFERS + 1; round <= AIJTC_CLUSTER_ROUNDS && joined; round++) joined = Round(m, i, j, Look, work);
   if (std::find(work->cluster, work->cluster + m, NONE) != work->cluster + m) (void)Round(m, i, j, Offer, work);
   for (PetscInt r = 0; r < m; r++)
     if (work->cluster[r] == NONE) work->cluster[r] = r;
