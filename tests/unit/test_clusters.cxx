@@ -1,64 +1,9 @@
-/* Rows by cluster, in both memories: clusters are those that aijtclayout.h defines, found here from the rows that have a column as well as from the columns of a row */
-#include <set>
+/* Rows by cluster, in both memories: clusters are those that aijtclayout.h defines */
+#include "clusters.h"
 #include "layouts.h"
 
 namespace
 {
-constexpr PetscInt NONE = PETSC_INT_MAX;
-
-/* What a pattern is made for: how many rows come into a cluster in which way */
-struct Expected {
-  std::vector<PetscInt> cluster; /* of a row */
-  PetscInt              early = 0, looked = 0, late = 0, alone = 0;
-};
-
-/* The rows that are in no cluster and join one in a round, at once: that of row `leader` of theirs, if it is not NONE */
-template <class Leader>
-PetscInt Join(std::set<PetscInt> &free, std::vector<PetscInt> &cluster, Leader leader)
-{
-  std::vector<std::pair<PetscInt, PetscInt>> joining;
-
-  for (PetscInt r : free)
-    if (leader(r) != NONE) joining.push_back({r, cluster[leader(r)]});
-  for (const auto &[r, c] : joining) {
-    cluster[r] = c;
-    free.erase(r);
-  }
-  return (PetscInt)joining.size();
-}
-
-Expected ExpectedClusters(const Csr &A)
-{
-  std::vector<std::vector<PetscInt>> having(A.m); /* the rows that have a column, ascending */
-  std::set<PetscInt>                 free;
-  Expected                           expected;
-  std::vector<PetscInt>             &cluster  = expected.cluster;
-  const auto                         in       = [&](PetscInt r) { return cluster[r] != NONE; };
-  const auto                         offering = [&](PetscInt r) {
-    const auto first = std::find_if(having[r].begin(), having[r].end(), in);
-
-    return first == having[r].end() ? NONE : *first;
-  };
-  const auto looked_at = [&](PetscInt r) {
-    const auto end = A.j.begin() + A.i[r + 1], first = std::find_if(A.j.begin() + A.i[r], end, in);
-
-    return first == end ? NONE : *first;
-  };
-  PetscInt joined = 1;
-
-  for (PetscInt r = 0; r < A.m; r++) {
-    cluster.push_back(AIJTCIsSeed(r) ? r : NONE);
-    if (!AIJTCIsSeed(r)) free.insert(r);
-    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) having[A.j[e]].push_back(r);
-  }
-  for (int round = 0; round < 2; round++) expected.early += Join(free, cluster, offering);
-  for (int round = 2; round < 16 && joined; round++) expected.looked += joined = Join(free, cluster, looked_at);
-  expected.late  = Join(free, cluster, offering);
-  expected.alone = (PetscInt)free.size();
-  for (PetscInt r : free) cluster[r] = r;
-  return expected;
-}
-
 struct Clusters {
   std::vector<PetscInt> order, seed; /* seed of the row at this place in the order */
 };
@@ -102,7 +47,7 @@ protected:
     SkipUnlessUsable(cuda, false);
   }
 
-  void Expect(const Csr &A, const Expected &expected) const
+  void Expect(const Csr &A, const ExpectedClusters &expected) const
   {
     const Clusters found = Found(cuda, A);
 
@@ -143,8 +88,8 @@ TEST_P(Clustered, OneRow)
 TEST_P(Clustered, RowsWithoutEntries)
 {
   for (PetscInt m : {1, 31, 32, 33, 137, 4097}) {
-    const Csr      A        = FromLengths(m, std::vector<PetscInt>(m, 0));
-    const Expected expected = ExpectedClusters(A);
+    const Csr              A = FromLengths(m, std::vector<PetscInt>(m, 0));
+    const ExpectedClusters expected(A);
 
     ASSERT_EQ(expected.early + expected.looked + expected.late, 0);
     ASSERT_NO_FATAL_FAILURE(Expect(A, expected));
@@ -155,8 +100,8 @@ TEST_P(Clustered, Meshes)
 {
   for (const Pattern &pattern : MeshPatterns()) {
     SCOPED_TRACE(pattern.name);
-    const Csr      A        = pattern.make();
-    const Expected expected = ExpectedClusters(A);
+    const Csr              A = pattern.make();
+    const ExpectedClusters expected(A);
 
     ASSERT_GT(expected.early, A.m / 20);
     ASSERT_GT(expected.looked, A.m / 10);
@@ -167,8 +112,8 @@ TEST_P(Clustered, Meshes)
 /* Rows that only the last round reaches, from rows of which 32 have more columns than a warp has flags for at a time */
 TEST_P(Clustered, LastRoundOffersLongRowsColumns)
 {
-  const Csr      A        = OneWay(6000, 83, [](PetscInt r) { return r % 2 == 0; });
-  const Expected expected = ExpectedClusters(A);
+  const Csr              A = OneWay(6000, 83, [](PetscInt r) { return r % 2 == 0; });
+  const ExpectedClusters expected(A);
 
   ASSERT_GT(16 * 83, 1024);
   ASSERT_GT(expected.late, A.m / 4);
@@ -178,8 +123,8 @@ TEST_P(Clustered, LastRoundOffersLongRowsColumns)
 /* More steps than rounds: the rows of a path that are too far from a seed are alone, but for the one that the last round reaches */
 TEST_P(Clustered, PathsLongerThanRounds)
 {
-  const Csr      A        = Banded(20000, 20000, {-1, 0, 1});
-  const Expected expected = ExpectedClusters(A);
+  const Csr              A = Banded(20000, 20000, {-1, 0, 1});
+  const ExpectedClusters expected(A);
 
   ASSERT_GT(expected.looked, A.m / 20);
   ASSERT_GT(expected.late, 0);
@@ -201,7 +146,7 @@ TEST_P(Clustered, FirstColumnInAClusterIsFar)
     } else A.j.push_back(r);
     A.i.push_back((PetscInt)A.j.size());
   }
-  const Expected expected = ExpectedClusters(A);
+  const ExpectedClusters expected(A);
 
   ASSERT_EQ(A.Length(row), 3000);
   ASSERT_EQ(expected.cluster[row], seed);
@@ -211,9 +156,9 @@ TEST_P(Clustered, FirstColumnInAClusterIsFar)
 /* More rows than a GPU's warps take in one turn */
 TEST_P(Clustered, SeveralTurns)
 {
-  const PetscInt k        = SmallSystems() ? 54 : 60;
-  const Csr      A        = Renumbered(SevenPoint(k));
-  const Expected expected = ExpectedClusters(A);
+  const PetscInt         k = SmallSystems() ? 54 : 60;
+  const Csr              A = Renumbered(SevenPoint(k));
+  const ExpectedClusters expected(A);
 
   ASSERT_GT(expected.looked, A.m / 10 * 8);
   ASSERT_NO_FATAL_FAILURE(Expect(A, expected));
@@ -222,8 +167,8 @@ TEST_P(Clustered, SeveralTurns)
 /* More rows than shared memory has bits, most of them without entries */
 TEST_P(Clustered, MoreRowsThanBitsInSharedMemory)
 {
-  const Csr      A        = Spread(Renumbered(SevenPoint(32)), 60);
-  const Expected expected = ExpectedClusters(A);
+  const Csr              A = Spread(Renumbered(SevenPoint(32)), 60);
+  const ExpectedClusters expected(A);
 
   ASSERT_GT(A.m, 8 * 227 * 1024);
   ASSERT_GT(expected.looked, A.m / 60 / 2);

@@ -2,6 +2,7 @@
    Layouts: every slice is decoded here from its bytes, slot by slot, and compared with the matrix; then its form is compared with the form that the rules of aijtclayout.h give, worked out
    here from the matrix with sets and maps. Device builds must give the bytes of host builds. Then: block sizes and common offsets, parameters, wrong input, failure of memory.
 */
+#include "clusters.h"
 #include "layouts.h"
 #include <array>
 #include <map>
@@ -151,34 +152,6 @@ struct Slice {
   }
 };
 
-/* The cluster of each row, known by its seed: every round looks at all rows as the round before left them. Rows in none join that of their first column in one; in the last round rows in a cluster offer it to their columns */
-std::vector<PetscInt> Clusters(const Csr &A)
-{
-  std::vector<PetscInt> cluster(A.m, -1);
-  const auto            round = [&](bool offers) {
-    const std::vector<PetscInt> before = cluster;
-
-    for (PetscInt u = 0; u < A.m; u++) {
-      for (PetscInt k = A.i[u]; k < A.i[u + 1]; k++) {
-        const PetscInt v = A.j[k];
-
-        if (offers && before[u] >= 0 && before[v] < 0) cluster[v] = cluster[v] < 0 ? before[u] : std::min(cluster[v], before[u]);
-        if (!offers && before[v] >= 0 && cluster[u] < 0) cluster[u] = before[v];
-      }
-    }
-    return cluster != before;
-  };
-
-  for (PetscInt r = 0; r < A.m; r++)
-    if (AIJTCIsSeed(r)) cluster[r] = r;
-  for (int t = 1; t <= AIJTC_CLUSTER_ROUNDS; t++)
-    if (!round(false)) break;
-  round(true);
-  for (PetscInt r = 0; r < A.m; r++)
-    if (cluster[r] < 0) cluster[r] = r;
-  return cluster;
-}
-
 /* Place of each row where rows are windowed: its number, or that in the order of the clusters */
 std::vector<PetscInt> PlacesOfRows(const Csr &A, bool clustered)
 {
@@ -186,7 +159,7 @@ std::vector<PetscInt> PlacesOfRows(const Csr &A, bool clustered)
 
   std::iota(order.begin(), order.end(), 0);
   if (clustered) {
-    const std::vector<PetscInt> cluster = Clusters(A);
+    const std::vector<PetscInt> cluster = ExpectedClusters(A).cluster;
 
     std::sort(order.begin(), order.end(), [&](PetscInt x, PetscInt y) { return std::make_pair(cluster[x], x) < std::make_pair(cluster[y], y); });
   }
@@ -1097,7 +1070,7 @@ TEST(LayoutGathers, ListsOfAtMostHalfTheNonzeros)
 TEST(LayoutGathers, RowsOutOfReach)
 {
   for (const Csr &A : {Banded(5000, 5000, {-1, 0, 1}), WithIsolatedRows(Renumbered(SevenPoint(12)), 7)}) {
-    const std::vector<PetscInt> cluster = Clusters(A);
+    const std::vector<PetscInt> cluster = ExpectedClusters(A).cluster;
     PetscInt                    alone = 0, joined = 0;
 
     for (PetscInt r = 0; r < A.m; r++) {
@@ -1123,21 +1096,21 @@ PetscInt Farthest(const std::vector<PetscInt> &cluster, bool behind)
 TEST(LayoutGathers, AsManyRoundsAsToldReach)
 {
   const Csr                   A       = Banded(8000, 8000, {-150, -100, -50, 0, 50, 100, 150});
-  const std::vector<PetscInt> cluster = Clusters(A);
+  const std::vector<PetscInt> cluster = ExpectedClusters(A).cluster;
 
   EXPECT_EQ(Farthest(cluster, true), 150 * (AIJTC_CLUSTER_ROUNDS + 1));
   EXPECT_EQ(Farthest(cluster, false), 150 * (AIJTC_CLUSTER_ROUNDS + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 
-/* A row has columns behind itself alone: rows join seeds behind them, as far as the rounds reach, and seeds before them in the last round */
-TEST(LayoutGathers, RowsLookForClustersThenAreOfferedThem)
+/* A row has columns behind itself alone: rows join seeds before them in the first rounds and the last, and seeds behind them, as far as the others reach */
+TEST(LayoutGathers, RowsAreOfferedClustersAndLookForThem)
 {
   const Csr                   A       = Banded(8000, 8000, {0, 50, 100, 150});
-  const std::vector<PetscInt> cluster = Clusters(A);
+  const std::vector<PetscInt> cluster = ExpectedClusters(A).cluster;
 
-  EXPECT_EQ(Farthest(cluster, false), 150 * AIJTC_CLUSTER_ROUNDS);
-  EXPECT_EQ(Farthest(cluster, true), 150);
+  EXPECT_EQ(Farthest(cluster, false), 150 * (AIJTC_CLUSTER_ROUNDS - AIJTC_CLUSTER_OFFERS));
+  EXPECT_EQ(Farthest(cluster, true), 150 * (AIJTC_CLUSTER_OFFERS + 1));
   ASSERT_NO_FATAL_FAILURE(ExpectGathered(A, GatheredBy(8, A), 8));
 }
 

@@ -45,7 +45,7 @@ struct Search {
   uint32_t *found;   /* [m] */
   uint32_t *bits;    /* [AIJTC_CLUSTER_ROUNDS + 1][words] */
   int      *reached; /* [AIJTC_CLUSTER_ROUNDS + 1]: has the round reached a row? Of offers, and of the seeds: yes */
-  int      *left;    /* [AIJTC_CLUSTER_ROUNDS + 1]: has it left one in no cluster? */
+  int      *left;    /* [AIJTC_CLUSTER_ROUNDS + 1]: has it left one in no cluster? Offers: maybe */
 
   __device__ __forceinline__ uint32_t *behind(int round) const { return bits + (size_t)round * words; }
 };
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(THREADS) SeedsKernel(const __grid_constant__ S
 
   if (r <= AIJTC_CLUSTER_ROUNDS) {
     search.reached[r] = r <= AIJTC_CLUSTER_OFFERS;
-    search.left[r]    = 0;
+    search.left[r]    = r == AIJTC_CLUSTER_OFFERS;
   }
   if (r < search.m) {
     search.cluster[r] = seed ? (uint32_t)r : NO_CLUSTER;
@@ -273,9 +273,7 @@ __global__ void __launch_bounds__(THREADS) TakeKernel(int round, const __grid_co
   const unsigned joined = __ballot_sync(ALL_LANES, from != NO_CLUSTER);
 
   if (from != NO_CLUSTER) search.cluster[r] = search.cluster[from];
-  if (lane) return;
-  search.behind(round)[w] = before | joined;
-  if (none & ~joined) search.left[round] = 1;
+  if (lane == 0) search.behind(round)[w] = before | joined;
 }
 
 /* The last round, of offers of all rows in a cluster, which is the round that has reached a row last */
