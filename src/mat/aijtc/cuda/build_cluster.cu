@@ -13,12 +13,12 @@
 
    Layout
      cluster[r]: the seed, all bits set: none. Row r has bit r % 32 of word r / 32 of the bits of a round: was it in a cluster behind that round? Round 0 are the seeds.
-     found[r]: the least row that has offered its cluster to r, all bits set: none.
+     found[r]: the least row that has offered its cluster to r, all bits set: none. Of rows in a cluster it has no meaning.
      Dynamic shared memory: the bits of the round before, where they fit (1.8 million rows).
 
    Memory traffic
-     For each round of rows that look their j, i, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. For each round of offers j of the rows that are new, a sector each, as much for each column that is not, and 4
-     bytes a row. A million rows of 15, of which 5 % are new in the second round and 25 % in the third: 60 MB of j in the third round, 45 in the fourth, 20 behind, and 3 times 4 MB of i, 32 us at 4.3 TB/s. 28 bytes a row and those of the sort.
+     For each round of rows that look their j, i, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. For each round of offers j of the rows that are new, a sector for each of their columns, and 4 bytes a row.
+     A million rows of 15, of which 5 % are new in the second round and 25 % in the third: 60 MB of j in the third round, 45 in the fourth, 20 behind, and 3 times 4 MB of i, 32 us at 4.3 TB/s. 28 bytes a row and those of the sort.
 
    References
      Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12 (rows that look); CUDA Core Compute Libraries (CUB), DeviceRadixSort
@@ -245,6 +245,22 @@ __global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const P
   if (left) search.left[round] = 1;
 }
 
+/* Some of the 32 rows of word w offer to all of their columns, as most are in no cluster: two rows at a time, half a warp each */
+__device__ __forceinline__ void OfferToAll(unsigned rows, int w, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const Search &search)
+{
+  constexpr int half = AIJTC_LANES / 2;
+  const int     lane = (int)(threadIdx.x % AIJTC_LANES);
+  const Row     row(w, search.m, i);
+
+  for (unsigned after; rows; rows = after & (after - 1)) {
+    after                = rows & (rows - 1);
+    const int      mine  = __ffs((int)(lane < half ? rows : after)) - 1; /* -1: there is one row */
+    const PetscInt begin = __shfl_sync(ALL_LANES, row.begin, max(mine, 0)), end = __shfl_sync(ALL_LANES, row.end, max(mine, 0));
+
+    for (PetscInt k = begin + lane % half; mine >= 0 && k < end; k += half) (void)atomicMin(search.found + __ldg(j + k), (uint32_t)(AIJTC_LANES * w + mine));
+  }
+}
+
 /* Round `round`, of rows that offer: a warp the rows of a word that the round before has reached */
 __global__ void __launch_bounds__(THREADS) OfferKernel(int round, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const __grid_constant__ Search search)
 {
@@ -253,10 +269,9 @@ __global__ void __launch_bounds__(THREADS) OfferKernel(int round, const PetscInt
   LetNextLaunchStart();
   WaitForLaunchBefore();
   if (w >= search.words) return;
-  const uint32_t *const before = search.behind(round - 1);
-  const unsigned        rows   = round > 1 ? before[w] & ~search.behind(round - 2)[w] : before[w];
+  const unsigned before = search.behind(round - 1)[w], rows = round > 1 ? before & ~search.behind(round - 2)[w] : before;
 
-  if (rows) Offer(rows, w, i, j, before, search);
+  if (rows) OfferToAll(rows, w, i, j, search);
 }
 
 /* What was offered in that round */
