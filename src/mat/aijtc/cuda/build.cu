@@ -88,28 +88,26 @@ PetscErrorCode ForgetRows(AIJTCLayout *layout, Found *found, cudaStream_t stream
 
 /* What a build has in temporary memory */
 struct Work {
-  Found      *found;
-  uint8_t    *flag;
-  HostCounts *counts; /* on the host */
-  PetscInt   *group     = nullptr;
-  int32_t    *clustered = nullptr; /* rows by cluster, once they are known */
-  Places      places    = {};
-  Units      *unit      = nullptr;
+  Found       *found;
+  uint8_t     *flag;
+  PetscInt    *group     = nullptr;
+  int32_t     *clustered = nullptr; /* rows by cluster, once they are known */
+  Places       places    = {};
+  Units       *unit      = nullptr;
+  StreamCounts streams; /* on the host */
 };
 
-/* Clusters need no counts, so that the device finds them while the host waits for those and asks for memory */
+/* Clusters do not follow from the counts, so that the device finds them while the host asks for memory */
 PetscErrorCode PlanRows(const Csr &A, AIJTCLayout *layout, Work *work, Scratch &scratch, cudaStream_t stream)
 {
-  Moment classified;
+  RowCounts rows;
 
   PetscFunctionBegin;
-  PetscCall(ClassifyRows(layout, A.i, work->flag, &work->found->rows, &work->counts->rows, stream));
-  PetscCall(classified.Record(stream));
+  PetscCall(ClassifyRows(layout, A.i, work->flag, &work->found->rows, &rows, stream));
   if (layout->params.gather && !work->clustered) PetscCall(ClusterRows(layout->m, A, &work->clustered, scratch, stream));
-  PetscCall(classified.Wait());
-  PetscCall(SetSizes(layout, work->counts->rows));
+  PetscCall(SetSizes(layout, rows));
   PetscCall(AllocateSlices(layout, stream));
-  PetscCall(OrderRows(layout, A, work->flag, work->counts->rows, work->clustered, &work->group, scratch, stream));
+  PetscCall(OrderRows(layout, A, work->flag, rows, work->clustered, &work->group, scratch, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -140,10 +138,10 @@ PetscErrorCode PlanSlices(const Csr &A, AIJTCLayout *layout, Work *work, Scratch
   }
   if (gather) {
     PetscCall(AllocatePlaces(layout, &work->places, kept));
-    PetscCall(FindLists(layout, A, work->places, &lists, &work->found->lists, &work->counts->lists, temporary, stream));
+    PetscCall(FindLists(layout, A, work->places, &lists, &work->found->lists, temporary, stream));
   }
-  PetscCall(AnalyzeSlices(layout, A, work->group, &work->found->table, &work->unit, scratch, &work->counts->streams, stream));
-  if (gather) PetscCall(StoreLists(layout, lists, work->counts->lists, stream));
+  PetscCall(AnalyzeSlices(layout, A, work->group, &work->found->table, &work->found->lists, &work->unit, scratch, &work->streams, stream));
+  if (gather) PetscCall(StoreLists(layout, lists, work->streams.lists, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -180,13 +178,12 @@ PetscErrorCode Build(const Csr &A, AIJTCLayout *layout, cudaStream_t stream)
     PetscCall(BuildEmpty(layout, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PageLocked(&work.counts));
   PetscCall(scratch.GetAll(place));
   PetscCallCUDA(cudaMemsetAsync(work.found, 0, sizeof(*work.found), stream));
   PetscCall(Plan(A, layout, &work, scratch, kept, stream));
-  PetscCall(SetStreamSizes(layout, work.counts->streams));
+  PetscCall(SetStreamSizes(layout, work.streams));
   PetscCall(AllocateStreams(layout, stream));
-  PetscCall(WritePattern(layout, A, work.places, work.unit, work.counts->streams.mixed, stream));
+  PetscCall(WritePattern(layout, A, work.places, work.unit, work.streams.mixed, stream));
   if (!PatternHasValues(layout)) PetscCall(StoreValues(layout, A.a, stream));
   PetscCall(SettleLayout(stream));
   PetscFunctionReturn(PETSC_SUCCESS);

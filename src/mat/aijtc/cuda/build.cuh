@@ -153,17 +153,6 @@ struct Units {
   unsigned long long pattern, value;
 };
 
-/* What the build finds out on the device and the host must know before the streams have their memory. It follows the places of the slices in memory: the sum over all of them is the place behind
-   the last */
-struct StreamCounts {
-  Units   total;
-  int     ndict;
-  int     inexact;      /* a slice has a form that does not hold any value */
-  int     mixed;        /* a slice has constant slots and others */
-  int32_t stride, line; /* as in AIJTCLayout */
-  int     unused;       /* 0: no bytes that are copied without having been written */
-};
-
 /* What the lists of a gathered layout count */
 struct ListCounts {
   unsigned long long columns; /* of all lists */
@@ -173,60 +162,24 @@ struct ListCounts {
   int                unused; /* 0 */
 };
 
+/* What the build finds out on the device and the host must know before the streams have their memory. It follows the places of the slices in memory: the sum over all of them is the place behind
+   the last */
+struct StreamCounts {
+  Units   total;
+  int     ndict;
+  int     inexact;      /* a slice has a form that does not hold any value */
+  int     mixed;        /* a slice has constant slots and others */
+  int32_t stride, line; /* as in AIJTCLayout */
+  int     unused;       /* 0: no bytes that are copied without having been written */
+
+  ListCounts lists; /* of gathered layouts: a copy, so that the host waits once */
+};
+
 /* What the steps count on the device; zero at the start */
 struct Found {
   RowCounts  rows;
   ListCounts lists;
   DictTable  table;
-};
-
-/* What the host learns of these. In page-locked memory, so that a copy to it does not make the host wait, which has the next kernels to launch */
-struct HostCounts {
-  RowCounts    rows;
-  ListCounts   lists;
-  StreamCounts streams;
-};
-
-/* Page-locked memory for T, the same for all until the end of PETSc: for what is read before another function asks for it */
-PetscErrorCode PageLockedBytes(size_t bytes, void **memory);
-template <class T>
-PetscErrorCode PageLocked(T **memory)
-{
-  void *bytes;
-
-  PetscFunctionBegin;
-  PetscCall(PageLockedBytes(sizeof(T), &bytes));
-  *memory = static_cast<T *>(bytes);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* A moment in a stream, for the host to wait for while what comes behind it is under way */
-class Moment {
-public:
-  Moment() = default;
-  ~Moment()
-  {
-    if (event) (void)cudaEventDestroy(event);
-  }
-  Moment(const Moment &)            = delete;
-  Moment &operator=(const Moment &) = delete;
-
-  PetscErrorCode Record(cudaStream_t stream)
-  {
-    PetscFunctionBegin;
-    PetscCallCUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    PetscCallCUDA(cudaEventRecord(event, stream));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscErrorCode Wait() const
-  {
-    PetscFunctionBegin;
-    PetscCallCUDA(cudaEventSynchronize(event));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-
-private:
-  cudaEvent_t event = nullptr;
 };
 
 /* A form bit of the time between analysis and sizes: every stored value is exactly a float */
@@ -257,18 +210,18 @@ struct FoundLists {
   PetscInt *list;
 };
 
-/* 1. Which groups are slices of consecutive rows (flag[], one a group), how many rows the classes have, in counts[] of the host when the device has come so far; the row offsets into layout->start, and no misfit */
+/* 1. Which groups are slices of consecutive rows (flag[], one a group), how many rows the classes have; the row offsets into layout->start, and no misfit. Waits for the device. */
 PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8_t flag[], RowCounts *found, RowCounts *counts, cudaStream_t stream);
 /* Of gathered layouts: the rows of a square matrix by cluster. Needs none of the counts */
 PetscErrorCode ClusterRows(PetscInt m, const Csr &A, int32_t **row, Scratch &scratch, cudaStream_t stream);
 /* 2. rid, long_piece, and the groups that are slices, in *group (NULL if all are). clustered: by cluster, of a gathered layout */
 PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, int32_t clustered[], PetscInt **group, Scratch &scratch, cudaStream_t stream);
-/* Of gathered layouts, after 2.: the lists, and the places of all nonzeros in them. Their counts are in counts[] of the host when the device has come so far */
-PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places, FoundLists *found, ListCounts *found_counts, ListCounts *counts, Scratch &scratch, cudaStream_t stream);
+/* Of gathered layouts, after 2.: the lists, and the places of all nonzeros in them */
+PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places, FoundLists *found, ListCounts *counts, Scratch &scratch, cudaStream_t stream);
 /* Now that their lengths are known: lists into the layout. Or params.gather becomes what to plan for instead */
 PetscErrorCode StoreLists(AIJTCLayout *layout, const FoundLists &found, const ListCounts &counts, cudaStream_t stream);
-/* 3. All of every slice but its places in the streams, which are in *unit; the dictionary. Waits for the device. */
-PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
+/* 3. All of every slice but its places in the streams, which are in *unit; the dictionary. lists: counts on the device, of a gathered layout. Waits for the device. */
+PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, const ListCounts *lists, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
 /* 4. The places of the slices, and the pattern stream; the value stream too, if PatternHasValues(). mixed: of StreamCounts */
 PetscErrorCode     WritePattern(const AIJTCLayout *layout, const Csr &A, const Places &places, const Units unit[], bool mixed, cudaStream_t stream);
 static inline bool PatternHasValues(const AIJTCLayout *layout)

@@ -471,8 +471,9 @@ PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, const Span &span, const 
 }
 } // namespace
 
-PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream)
+PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, const ListCounts *lists, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream)
 {
+  const size_t   copied = layout->params.gather ? sizeof(*counts) : offsetof(StreamCounts, lists);
   const PetscInt slices = AIJTCSlicesTotal(layout);
   const AddUnits add;
   uint8_t       *places, *work;
@@ -492,7 +493,8 @@ PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *
   SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG], layout->nslices[AIJTC_TILE], slices, layout->params, table, layout->dict, layout->slice, *unit, found.counts);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cub::DeviceScan::ExclusiveScan(work, bytes, *unit, *unit, add, Units{0, 0}, slices + 1, stream));
-  PetscCallCUDA(cudaMemcpyAsync(counts, found.counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
+  if (layout->params.gather) PetscCallCUDA(cudaMemcpyAsync(&found.counts->lists, lists, sizeof(*lists), cudaMemcpyDeviceToDevice, stream));
+  PetscCallCUDA(cudaMemcpyAsync(counts, found.counts, copied, cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

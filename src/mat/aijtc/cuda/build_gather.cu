@@ -267,7 +267,7 @@ PetscErrorCode AllocateTemporary(const AIJTCLayout *layout, FoundLists *found, u
 }
 } // namespace
 
-PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places, FoundLists *found, ListCounts *found_counts, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
+PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places, FoundLists *found, ListCounts *counts, Scratch &scratch, cudaStream_t stream)
 {
   const PetscInt slices = layout->nslices[AIJTC_ROWS], gather = layout->params.gather;
   const Blocks   blocks = {layout->rid + layout->rid_rows, AIJTC_LANES * slices, AIJTC_LANES * gather};
@@ -279,9 +279,8 @@ PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places
   layout->nblocks = (slices - 1) / gather + 1;
   PetscCall(AllocateTemporary(layout, found, &work, &bytes, scratch, stream));
   PetscCallCUDA(cudaFuncSetAttribute(ListsKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
-  ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, shared, stream>>>(blocks, A, layout->n, *found, places, found_counts);
+  ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, shared, stream>>>(blocks, A, layout->n, *found, places, counts);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cudaMemcpyAsync(counts, found_counts, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, found->length, found->start, (int64_t)layout->nblocks + 1, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -310,6 +310,7 @@ PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8
   ClassifyKernel<<<PetscMin(BlocksFor(groups, WARPS), blocks), THREADS, 0, stream>>>(layout->m, groups, i, layout->params, layout->start, layout->misfit, flag, found);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cudaMemcpyAsync(counts, found, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaStreamSynchronize(stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -205,12 +205,11 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   const unsigned groups = (unsigned)PetscMin(PetscMax(m / AIJTC_LANES, 1), (PetscInt)AIJTC_PROBE);
   Scratch        scratch(stream);
   unsigned       blocks;
-  ProbeCounts   *found, *counts;
+  ProbeCounts   *found, counts;
 
   PetscFunctionBegin;
   *traits = AIJTC_TRAITS_EMPTY;
   if (!m) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PageLocked(&counts));
   PetscCall(scratch.Get(1, &found));
   PetscCallCUDA(cudaMemsetAsync(found, 0, sizeof(*found), stream));
   PetscCall(BlocksThatFill(&blocks));
@@ -219,11 +218,11 @@ PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[
   PetscCall(AllowShared(GroupsKernel, GROUP_COLUMNS + GROUP_VALUES));
   GroupsKernel<<<groups, AIJTC_LANES, GROUP_COLUMNS + GROUP_VALUES, stream>>>(m, {i, j, a}, found);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cudaMemcpyAsync(counts, found, sizeof(*counts), cudaMemcpyDeviceToHost, stream));
+  PetscCallCUDA(cudaMemcpyAsync(&counts, found, sizeof(counts), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
-  traits->bs       = BlockSizeOf(counts->blocks);
-  traits->common   = (PetscBool)(4 * counts->common >= 3 * counts->sampled);
-  traits->distinct = (PetscBool)(counts->sampled && 4 * counts->distinct >= 3 * counts->sampled);
-  traits->longest  = (PetscInt)counts->longest;
+  traits->bs       = BlockSizeOf(counts.blocks);
+  traits->common   = (PetscBool)(4 * counts.common >= 3 * counts.sampled);
+  traits->distinct = (PetscBool)(counts.sampled && 4 * counts.distinct >= 3 * counts.sampled);
+  traits->longest  = (PetscInt)counts.longest;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

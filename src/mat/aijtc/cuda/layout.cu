@@ -43,30 +43,6 @@ PetscErrorCode DeviceMallocBytes(size_t bytes, void **array, cudaStream_t stream
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void *page_locked = nullptr;
-
-static PetscErrorCode FreePageLocked(void)
-{
-  PetscFunctionBegin;
-  PetscCallCUDA(cudaFreeHost(page_locked));
-  page_locked = nullptr;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode PageLockedBytes(size_t bytes, void **memory)
-{
-  constexpr size_t most = 4096;
-
-  PetscFunctionBegin;
-  PetscCheck(bytes <= most, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%zu bytes of page-locked memory: there are %zu", bytes, most);
-  if (!page_locked) {
-    PetscCallCUDA(cudaMallocHost(&page_locked, most));
-    PetscCall(PetscRegisterFinalize(FreePageLocked));
-  }
-  *memory = page_locked;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* memory[which] of a layout, with the arrays that `place` puts there */
 template <class Place>
 static PetscErrorCode AllocateBlock(AIJTCLayout *layout, int which, Place place, cudaStream_t stream)
