@@ -2,7 +2,9 @@
 #pragma once
 
 #include "patterns.h"
+#include <algorithm>
 #include <set>
+#include <vector>
 
 class ExpectedClusters {
 public:
@@ -18,8 +20,8 @@ public:
       if (!AIJTCIsSeed(r)) free.insert(r);
       for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) having[A.j[e]].push_back(r);
     }
-    for (int round = 0; round < 2; round++) early += Join([&](PetscInt r) { return FirstIn(having[r].begin(), having[r].end()); });
-    for (int round = 2; round < 16 && joined; round++) looked += joined = Join([&](PetscInt r) { return FirstIn(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1]); });
+    for (int round = 0; round < AIJTC_CLUSTER_OFFERS; round++) early += Join([&](PetscInt r) { return FirstIn(having[r].begin(), having[r].end()); });
+    for (int round = AIJTC_CLUSTER_OFFERS; round < AIJTC_CLUSTER_ROUNDS && joined; round++) looked += joined = Join([&](PetscInt r) { return FirstIn(A.j.begin() + A.i[r], A.j.begin() + A.i[r + 1]); });
     late  = Join([&](PetscInt r) { return FirstIn(having[r].begin(), having[r].end()); });
     alone = (PetscInt)free.size();
     for (PetscInt r : free) cluster[r] = r;

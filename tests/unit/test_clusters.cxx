@@ -52,6 +52,7 @@ protected:
     const Clusters found = Found(cuda, A);
 
     for (PetscInt p = 0; p < A.m; p++) {
+      ASSERT_TRUE(found.order[p] >= 0 && found.order[p] < A.m) << found.order[p];
       ASSERT_EQ(found.seed[p], expected.cluster[found.order[p]]) << "row " << found.order[p];
       if (p) { ASSERT_LT(std::make_pair(found.seed[p - 1], found.order[p - 1]), std::make_pair(found.seed[p], found.order[p])) << "place " << p; } /* hence each row once */
     }
@@ -115,8 +116,20 @@ TEST_P(Clustered, LastRoundOffersLongRowsColumns)
   const Csr              A = OneWay(6000, 83, [](PetscInt r) { return r % 2 == 0; });
   const ExpectedClusters expected(A);
 
-  ASSERT_GT(16 * 83, 1024);
+  ASSERT_GT(A.i[64] - A.i[32], 1024);
   ASSERT_GT(expected.late, A.m / 4);
+  ASSERT_NO_FATAL_FAILURE(Expect(A, expected));
+}
+
+/* Rows that only offers reach, some of them only the last: between them no row finds a cluster by looking */
+TEST_P(Clustered, NoRowIsReachedByLooking)
+{
+  const Csr              A = Keeping(Banded(6000, 6000, {0, 1}), [](PetscInt r, PetscInt c, PetscInt) { return c == r || !AIJTCIsSeed(c); });
+  const ExpectedClusters expected(A);
+
+  ASSERT_GT(expected.early, 20);
+  ASSERT_EQ(expected.looked, 0);
+  ASSERT_GT(expected.late, 10);
   ASSERT_NO_FATAL_FAILURE(Expect(A, expected));
 }
 

@@ -1,5 +1,6 @@
 /*
-   Norms and row sums on the device, where AIJCUSPARSE copies its values to the host. They read the CSR arrays that PETSc keeps there: a layout would have to be decoded for the same numbers.
+   Norms and row sums on the device, where AIJCUSPARSE copies its values to the host. They read the CSR arrays that PETSc keeps there: a layout would have to be decoded for the same numbers. Column sums of several processes, NORM_1, are
+   taken on the host.
 
    A matrix whose newest values are on the host, or that is bound to the CPU, keeps the parent's operations.
 */
@@ -90,53 +91,49 @@ static PetscErrorCode MatNorm_SeqAIJTC(Mat A, NormType type, PetscReal *norm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of the absolute values of a sequential block: into the local part of a vector, on the host */
-static PetscErrorCode ColumnSumsAbs(Mat B, Vec sums)
+/* Of the absolute values of a sequential block, on the host */
+static PetscErrorCode ColumnSumsAbs(Mat B, PetscScalar sum[])
 {
   const PetscInt    *i, *j;
   const PetscScalar *a;
-  PetscScalar       *sum;
   PetscCount         nnz;
   PetscInt           m;
   PetscBool          done;
 
   PetscFunctionBegin;
+  PetscCall(PetscArrayzero(sum, B->cmap->n));
   PetscCall(MatAIJTCGetNonzeros(B, &nnz));
-  PetscCall(VecSet(sums, 0.0));
   if (!nnz) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(MatSeqAIJGetArrayRead(B, &a));
-  PetscCall(VecGetArray(sums, &sum));
   for (PetscCount k = 0; k < nnz; k++) sum[j[k]] += PetscAbsScalar(a[k]);
-  PetscCall(VecRestoreArray(sums, &sum));
   PetscCall(MatSeqAIJRestoreArrayRead(B, &a));
   PetscCall(MatRestoreRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
+  PetscCall(PetscLogFlops((PetscLogDouble)nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* As PETSc does it, whose sums (3.25, 3.26) begin with what is in the host's array of a vector on the device: with VecGetArrayWrite(), which need not bring the zeros, or nothing */
 static PetscErrorCode MatNorm1_MPIAIJTC(Mat A, PetscReal *norm)
 {
-  Mat                diagonal, other;
-  Vec                sums, outside;
-  const PetscScalar *part;
-  const PetscInt    *column;
-  PetscInt           n;
+  Mat             diagonal, other;
+  Vec             sums;
+  PetscScalar    *own, *outside;
+  const PetscInt *column;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, &other, &column));
   PetscCall(MatCreateVecs(A, &sums, NULL));
-  PetscCall(MatCreateVecs(other, &outside, NULL));
-  PetscCall(ColumnSumsAbs(diagonal, sums));
+  PetscCall(VecGetArrayWrite(sums, &own));
+  PetscCall(ColumnSumsAbs(diagonal, own));
+  PetscCall(VecRestoreArrayWrite(sums, &own));
+  PetscCall(PetscMalloc1(other->cmap->n, &outside));
   PetscCall(ColumnSumsAbs(other, outside));
-  PetscCall(VecGetLocalSize(outside, &n));
-  PetscCall(VecGetArrayRead(outside, &part));
-  PetscCall(VecSetValues(sums, n, column, part, ADD_VALUES));
-  PetscCall(VecRestoreArrayRead(outside, &part));
+  PetscCall(VecSetValues(sums, other->cmap->n, column, outside, ADD_VALUES));
+  PetscCall(PetscFree(outside));
   PetscCall(VecAssemblyBegin(sums));
   PetscCall(VecAssemblyEnd(sums));
   PetscCall(VecNorm(sums, NORM_INFINITY, norm));
-  PetscCall(VecDestroy(&outside));
   PetscCall(VecDestroy(&sums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -215,7 +215,7 @@ PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8
 /* Of gathered layouts: the rows of a square matrix by cluster. Needs none of the counts */
 PetscErrorCode ClusterRows(PetscInt m, const Csr &A, int32_t **row, Scratch &scratch, cudaStream_t stream);
 /* 2. rid, long_piece, and the groups that are slices, in *group (NULL if all are). clustered: by cluster, of a gathered layout */
-PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, int32_t clustered[], PetscInt **group, Scratch &scratch, cudaStream_t stream);
+PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, const int32_t clustered[], PetscInt **group, Scratch &scratch, cudaStream_t stream);
 /* Of gathered layouts, after 2.: the lists, and the places of all nonzeros in them */
 PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places, FoundLists *found, ListCounts *counts, Scratch &scratch, cudaStream_t stream);
 /* Now that their lengths are known: lists into the layout. Or params.gather becomes what to plan for instead */
@@ -223,13 +223,15 @@ PetscErrorCode StoreLists(AIJTCLayout *layout, const FoundLists &found, const Li
 /* 3. All of every slice but its places in the streams, which are in *unit; the dictionary. lists: counts on the device, of a gathered layout. Waits for the device. */
 PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *group, DictTable *table, const ListCounts *lists, Units **unit, Scratch &scratch, StreamCounts *counts, cudaStream_t stream);
 /* 4. The places of the slices, and the pattern stream; the value stream too, if PatternHasValues(). mixed: of StreamCounts */
-PetscErrorCode     WritePattern(const AIJTCLayout *layout, const Csr &A, const Places &places, const Units unit[], bool mixed, cudaStream_t stream);
+PetscErrorCode WritePattern(const AIJTCLayout *layout, const Csr &A, const Places &places, const Units unit[], bool mixed, cudaStream_t stream);
+/* 5. The value stream, unless PatternHasValues(); of a refresh too (refresh.cu) */
+PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream);
+
+/* A gathered layout whose values are all stored as they are */
 static inline bool PatternHasValues(const AIJTCLayout *layout)
 {
-  return layout->params.gather && layout->exact_always; /* all stored as they are */
+  return layout->params.gather && layout->exact_always;
 }
-/* 5. The value stream, of a refresh too (refresh.cu) */
-PetscErrorCode StoreValues(const AIJTCLayout *layout, const PetscScalar a[], cudaStream_t stream);
 
 static inline int BitsFor(uint64_t largest)
 {

@@ -2,7 +2,7 @@
    Method
      Rows by cluster, for gathered layouts: a breadth-first search from all seeds at once, one round after the other. In most rounds the rows that are in no cluster look at their columns, and join the cluster of the first one that was in one before
      the round: so the order in which rows come does not matter. All rows look where few are in a cluster yet; so in the first rounds it is these, as far as they are new in it, that offer theirs to their columns, and the least row's offer stands.
-     Where the pattern is symmetric that is the same. A last round of offers, of all rows in a cluster, is for rows that none of their columns leads to one, where patterns are not symmetric, and for those one step behind what all rounds have
+     Where the pattern is symmetric and columns ascend that is the same. A last round of offers, of all rows in a cluster, is for rows that none of their columns leads to one, where patterns are not symmetric, and for those one step behind what all rounds have
      reached; as a rule there are none, and it does nothing.
 
      Which rows are in a cluster is a bit a row, a set of bits for each round, so that a round sees what the round before has left. A block copies them to shared memory, where a look at a column waits for nothing, and of all its columns a row reads the
@@ -14,7 +14,7 @@
    Layout
      cluster[r]: the seed, all bits set: none. Row r has bit r % 32 of word r / 32 of the bits of a round: was it in a cluster behind that round? Round 0 are the seeds.
      found[r]: the least row that has offered its cluster to r, all bits set: none. Of rows in a cluster it has no meaning.
-     Dynamic shared memory: the bits of the round before, where they fit (1.8 million rows).
+     Dynamic shared memory, of rounds that look: the bits of the round before, where they fit (1.8 million rows).
 
    Memory traffic
      For each round of rows that look their j, i, and from L2 m / 8 bytes a multiprocessor; a sector of 32 bytes for each row that joins. For each round of offers j of the rows that are new, a sector for each of their columns, and 4 bytes a row.
@@ -190,7 +190,7 @@ __device__ __forceinline__ void Offer(unsigned rows, int w, const PetscInt *__re
   });
 }
 
-/* The bits of a round, in shared memory if they fit. By all threads, and past L1, as the kernel may have begun before they were written */
+/* The bits of a round, in shared memory if they fit. By all threads, and not by __ldg(), as the kernel may have begun before they were written (overlap.cuh) */
 template <bool SHARED>
 __device__ __forceinline__ const uint32_t *CopyBits(const uint32_t *bits, int words, uint4 *shared)
 {
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const P
   uint32_t *const         next    = search.behind(round);
   bool                    reached = false, left = false;
 
-  Row ahead(word_of(min(FirstWord(), search.words - 1)), search.m, i); /* asked for a turn before */
+  Row ahead(word_of(min(FirstWord(), search.words - 1)), search.m, i); /* asked for a turn before. The first before the wait: i is complete, as SeedsKernel, behind an ordinary launch, is over when a round begins */
 
   LetNextLaunchStart();
   WaitForLaunchBefore();

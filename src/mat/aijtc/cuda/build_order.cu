@@ -314,17 +314,21 @@ PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, int32_t clustered[], PetscInt **group, Scratch &scratch, cudaStream_t stream)
+PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, const int32_t clustered[], PetscInt **group, Scratch &scratch, cudaStream_t stream)
 {
   const PetscInt groups = GroupsOf(layout->m, layout->params), n = (PetscInt)counts.nlong + (PetscInt)counts.nmedium + (PetscInt)counts.nrest;
-  int32_t       *row = clustered;
+  const int32_t *row = clustered;
+  int32_t       *listed;
 
   PetscFunctionBegin;
   *group = nullptr;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   if (layout->nconsecutive) PetscCall(ListGroups(groups, layout->nconsecutive, flag, group, scratch, stream));
   PetscCallCUDA(cudaMemsetAsync(layout->rid, 0xff, (size_t)layout->nrid * sizeof(*layout->rid), stream)); /* -1 */
-  if (!layout->params.gather) PetscCall(ListRows(layout, flag, n, &row, scratch, stream));
+  if (!layout->params.gather) {
+    PetscCall(ListRows(layout, flag, n, &listed, scratch, stream));
+    row = listed;
+  }
   if (layout->params.gather && counts.nrest == (unsigned)layout->m) PetscCall(SortBlocks(layout, A.i, counts.longest, row, stream));
   else PetscCall(SortAndPlace(layout, A.i, n, counts.longest, row, scratch, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

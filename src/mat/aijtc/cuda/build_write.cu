@@ -8,9 +8,8 @@
      waits, one for shared memory and the other for loads.
 
    Memory traffic
-     4 bytes a nonzero and a row, 8 a row of a gathered layout, and the pattern stream. Slices of consecutive rows, and those of gathered layouts, read their columns once, through shared memory (build_stage.cuh). With values 8 bytes a nonzero more,
-     in sectors, and as many written. 26.5 million nonzeros of a 27-point matrix of 100^3
-     rows: 110 MB, 26 us at 4.3 TB/s; with 4-byte deltas 216 MB, 50 us.
+     4 bytes a nonzero and a row, 8 a row of a gathered layout, and the pattern stream. Slices of consecutive rows, and those of gathered layouts, read their columns once, through shared memory (build_stage.cuh). With values 8 bytes a nonzero more, in
+     sectors, and as many written. 26.5 million nonzeros of a 27-point matrix of 100^3 rows: 110 MB, 26 us at 4.3 TB/s; with 4-byte deltas 216 MB, 50 us.
 */
 #include "build_values.cuh"
 

@@ -1,6 +1,6 @@
 /*
    Method
-     Values of the pattern into the forms that the slices have, one warp a slice: of a refresh, and of a build once the pattern stream is written. In CSR order the entry of a slot is known; in merged
+     Values of the pattern into the forms that the slices have, one warp a slice: of a refresh, and of a build once the pattern stream is written, unless values are written with it (build_write.cu). In CSR order the entry of a slot is known; in merged
      order every lane counts the mask bits that it has passed, which is how many entries of its row it has taken. Columns are not read. The masks of 32 slots are read at once, one slot a lane, while
      the values of a slice of consecutive rows are on the way to shared memory (build_stage.cuh). A value that its form does not hold sets a flag; the host reads it, and so waits, only if some form can
      fail.

@@ -4,7 +4,7 @@
      the least row stands; in the rounds between rows in no cluster look for one in their columns, and the first stands. The order of visits does not matter: the device finds the same clusters.
 
    Memory traffic
-     j once for each round of offers, and once more than a row has rounds in which it looks, with a random access to a row's cluster for each nonzero; a counting sort of the rows
+     j of the rows in a cluster for each round of offers, and once more than a row has rounds in which it looks, with a random access to a row's cluster for each nonzero; a counting sort of the rows
 
    References
      Aurenhammer, Voronoi diagrams, ACM Computing Surveys 23(3), 1991 (clusters are Voronoi cells in the graph's distance)
