@@ -139,6 +139,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, const MatAIJTCWAXPY
 /* csr.cxx */
 typedef PetscErrorCode (*MatAIJTCUseCSR)(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx);
 PETSC_INTERN PetscErrorCode MatAIJTCWithCSR(Mat, MatAIJTCUseCSR, void *ctx);
+PETSC_INTERN PetscErrorCode MatAIJTCWithCSR_Host(Mat, MatAIJTCUseCSR, void *ctx);
 
 /* seqaijtc.cxx, check.cxx */
 typedef enum {

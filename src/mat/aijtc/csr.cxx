@@ -17,8 +17,8 @@ static PetscErrorCode MatAIJTCWithCSR_Device(Mat A, MatAIJTCUseCSR use, void *ct
 }
 #endif
 
-/* use() with arrays in device memory if the type's products are made there. The matrix has nonzeros */
-PetscErrorCode MatAIJTCWithCSR(Mat A, MatAIJTCUseCSR use, void *ctx)
+/* use() with arrays in host memory. The matrix has nonzeros */
+PetscErrorCode MatAIJTCWithCSR_Host(Mat A, MatAIJTCUseCSR use, void *ctx)
 {
   const PetscInt    *i, *j;
   const PetscScalar *a;
@@ -27,12 +27,6 @@ PetscErrorCode MatAIJTCWithCSR(Mat A, MatAIJTCUseCSR use, void *ctx)
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
-#if PETSCTC_HAVE_CUDA
-  if (MatAIJTCClassOf(A)->cuda) {
-    MatAIJTCCallParent(A, NULL, MatAIJTCWithCSR_Device(A, use, ctx));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#endif
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Matrix of type %s gives no row structure", ((PetscObject)A)->type_name);
   PetscCall(MatSeqAIJGetArrayRead(A, &a));
@@ -40,5 +34,19 @@ PetscErrorCode MatAIJTCWithCSR(Mat A, MatAIJTCUseCSR use, void *ctx)
   PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* use() with arrays in device memory if the type's products are made there. The matrix has nonzeros */
+PetscErrorCode MatAIJTCWithCSR(Mat A, MatAIJTCUseCSR use, void *ctx)
+{
+  PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
+  if (MatAIJTCClassOf(A)->cuda) {
+    MatAIJTCCallParent(A, NULL, MatAIJTCWithCSR_Device(A, use, ctx));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(MatAIJTCWithCSR_Host(A, use, ctx));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

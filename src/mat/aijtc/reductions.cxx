@@ -91,25 +91,26 @@ static PetscErrorCode MatNorm_SeqAIJTC(Mat A, NormType type, PetscReal *norm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* MatAIJTCUseCSR: ctx are the sums of all columns */
+static PetscErrorCode AddToColumnSumsAbs(PetscInt, PetscCount nnz, const PetscInt[], const PetscInt j[], const PetscScalar a[], void *ctx)
+{
+  PetscScalar *sum = static_cast<PetscScalar *>(ctx);
+
+  PetscFunctionBegin;
+  for (PetscCount k = 0; k < nnz; k++) sum[j[k]] += PetscAbsScalar(a[k]);
+  PetscCall(PetscLogFlops((PetscLogDouble)nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Of the absolute values of a sequential block, on the host */
 static PetscErrorCode ColumnSumsAbs(Mat B, PetscScalar sum[])
 {
-  const PetscInt    *i, *j;
-  const PetscScalar *a;
-  PetscCount         nnz;
-  PetscInt           m;
-  PetscBool          done;
+  PetscCount nnz;
 
   PetscFunctionBegin;
   PetscCall(PetscArrayzero(sum, B->cmap->n));
   PetscCall(MatAIJTCGetNonzeros(B, &nnz));
-  if (!nnz) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
-  PetscCall(MatSeqAIJGetArrayRead(B, &a));
-  for (PetscCount k = 0; k < nnz; k++) sum[j[k]] += PetscAbsScalar(a[k]);
-  PetscCall(MatSeqAIJRestoreArrayRead(B, &a));
-  PetscCall(MatRestoreRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
-  PetscCall(PetscLogFlops((PetscLogDouble)nnz));
+  if (nnz) PetscCall(MatAIJTCWithCSR_Host(B, AddToColumnSumsAbs, sum));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

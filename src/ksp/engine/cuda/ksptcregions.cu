@@ -13,7 +13,7 @@
      include/petsctc/private/ksptcregions.h
 
    Memory traffic
-     The search as in build_cluster.cu; j once, and 4 bytes at random for each nonzero, for the graph; 30 bytes a row; the graph, 2 MB for a million rows, to the host. A million rows of 15: 90 MB and the 266 of the search, 83 us; the search alone takes 170 to 190
+     The search as in build_cluster.cu; j once, and 4 bytes at random for each nonzero, for the graph; 30 bytes a row; the graph, 2 MB for a million rows, to the host. A million rows of 15: 90 MB and the 137 of the search, 53 us; the search alone takes 157 (tetrahedra in RCM numbering)
 
    References
      CUDA Core Compute Libraries (CUB), DeviceScan
