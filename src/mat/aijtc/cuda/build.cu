@@ -76,7 +76,7 @@ PetscErrorCode BuildEmpty(AIJTCLayout *layout, cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What a first plan has found and allocated */
+/* What a plan has found and allocated that is not the last */
 PetscErrorCode ForgetRows(AIJTCLayout *layout, Found *found, cudaStream_t stream)
 {
   PetscFunctionBegin;
@@ -97,13 +97,25 @@ struct Work {
   StreamCounts streams; /* on the host */
 };
 
+/* The classes of rows. Where not all are short, or none has entries, the layout is not gathered, and they are classified anew */
+PetscErrorCode CountRows(const Csr &A, AIJTCLayout *layout, const Work &work, RowCounts *rows, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+  PetscCall(ClassifyRows(layout, A.i, work.flag, &work.found->rows, rows, stream));
+  if (!layout->params.gather || (rows->nnz && rows->nrest == (unsigned)layout->m)) PetscFunctionReturn(PETSC_SUCCESS);
+  layout->params.gather = 0;
+  PetscCallCUDA(cudaMemsetAsync(&work.found->rows, 0, sizeof(work.found->rows), stream));
+  PetscCall(ClassifyRows(layout, A.i, work.flag, &work.found->rows, rows, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Clusters do not follow from the counts, so that the device finds them while the host asks for memory */
 PetscErrorCode PlanRows(const Csr &A, AIJTCLayout *layout, Work *work, Scratch &scratch, cudaStream_t stream)
 {
   RowCounts rows;
 
   PetscFunctionBegin;
-  PetscCall(ClassifyRows(layout, A.i, work->flag, &work->found->rows, &rows, stream));
+  PetscCall(CountRows(A, layout, *work, &rows, stream));
   if (layout->params.gather && !work->clustered) PetscCall(ClusterRows(layout->m, A, &work->clustered, scratch, stream));
   PetscCall(SetSizes(layout, rows));
   PetscCall(AllocateSlices(layout, stream));
@@ -123,25 +135,23 @@ PetscErrorCode AllocatePlaces(const AIJTCLayout *layout, Places *places, Scratch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The slices for params.gather as it is, which becomes another where they can not be */
-PetscErrorCode PlanSlices(const Csr &A, AIJTCLayout *layout, Work *work, Scratch &scratch, Scratch &kept, cudaStream_t stream)
+/* The slices, unless the lists of a gathered layout can not be: then *planned is false, and params.gather what to plan for instead */
+PetscErrorCode PlanSlices(const Csr &A, AIJTCLayout *layout, Work *work, bool *planned, Scratch &scratch, Scratch &kept, cudaStream_t stream)
 {
-  const PetscInt gather = layout->params.gather;
-  Scratch        temporary(stream);
-  FoundLists     lists = {};
+  Scratch    temporary(stream);
+  FoundLists lists = {};
+  PetscInt   gather;
 
   PetscFunctionBegin;
   PetscCall(PlanRows(A, layout, work, scratch, stream));
-  if (gather && (!layout->nnz || layout->nslices[AIJTC_ROWS] != AIJTCSlicesTotal(layout))) {
-    layout->params.gather = 0;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  gather = layout->params.gather;
   if (gather) {
     PetscCall(AllocatePlaces(layout, &work->places, kept));
     PetscCall(FindLists(layout, A, work->places, &lists, &work->found->lists, temporary, stream));
   }
   PetscCall(AnalyzeSlices(layout, A, work->group, &work->found->table, &work->found->lists, &work->unit, scratch, &work->streams, stream));
   if (gather) PetscCall(StoreLists(layout, lists, work->streams.lists, stream));
+  *planned = gather == layout->params.gather;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -150,10 +160,9 @@ PetscErrorCode Plan(const Csr &A, AIJTCLayout *layout, Work *work, Scratch &scra
 {
   PetscFunctionBegin;
   if (layout->m != layout->n || layout->params.rrows > 1) layout->params.gather = 0;
-  for (PetscInt tried = -1; tried != layout->params.gather;) {
-    if (tried >= 0) PetscCall(ForgetRows(layout, work->found, stream));
-    tried = layout->params.gather;
-    PetscCall(PlanSlices(A, layout, work, scratch, kept, stream));
+  for (bool planned = false; !planned;) {
+    PetscCall(PlanSlices(A, layout, work, &planned, scratch, kept, stream));
+    if (!planned) PetscCall(ForgetRows(layout, work->found, stream));
   }
   if (!layout->params.gather) {
     PetscCall(kept.Release());

@@ -107,8 +107,7 @@ struct Part {
   }
 };
 
-/* The bits of certain lines of a window, a line a lane: is the column in a cluster (IN), or in none? j: the window's; end: columns of it that exist. What no row of these lines has may have any bit. By a warp */
-template <bool IN>
+/* The bits of certain lines of a window, a line a lane: is the column in a cluster? j: the window's; end: columns of it that exist. What no row of these lines has may have any bit. By a warp */
 __device__ __forceinline__ unsigned FlagColumns(unsigned lines, const PetscInt *__restrict__ j, int end, const uint32_t *before)
 {
   int      mine = (int)threadIdx.x % AIJTC_LANES; /* this lane's line, from the first of the next ones */
@@ -123,7 +122,7 @@ __device__ __forceinline__ unsigned FlagColumns(unsigned lines, const PetscInt *
     for (int u = 0; u < LINES_AT_ONCE; u++) column[u] = (lines >> u & 1) && AIJTC_LANES * u < end ? __ldg(j + AIJTC_LANES * u) : 0;
 #pragma unroll
     for (int u = 0; u < LINES_AT_ONCE; u++) {
-      const unsigned flags = __ballot_sync(ALL_LANES, (before[(unsigned)column[u] / AIJTC_LANES] >> ((unsigned)column[u] % AIJTC_LANES) & 1) == IN);
+      const unsigned flags = __ballot_sync(ALL_LANES, before[(unsigned)column[u] / AIJTC_LANES] >> ((unsigned)column[u] % AIJTC_LANES) & 1);
 
       if (mine == u) word = flags;
     }
@@ -135,21 +134,27 @@ __device__ __forceinline__ unsigned FlagColumns(unsigned lines, const PetscInt *
 }
 static_assert(LINES % LINES_AT_ONCE == 0 && LINES_AT_ONCE < 32, "a warp goes through its lines so many at a time");
 
-/* take(place in j) for columns of a lane's row, ascending, which are in a cluster (IN), or in none, until it returns false; `mine`: does this lane take part? By a warp */
-template <bool IN, class Take>
-__device__ __forceinline__ void ForFlagged(bool mine, const Row &row, const PetscInt *__restrict__ j, const uint32_t *before, Take take)
+/* The place in j of the first column of a lane's row that is in a cluster; -1: there is none, or the lane does not look. By a warp */
+__device__ __forceinline__ PetscInt FirstInCluster(bool looks, const Row &row, const PetscInt *__restrict__ j, const uint32_t *before)
 {
+  PetscInt       place = -1;
   const PetscInt begin = __shfl_sync(ALL_LANES, row.begin, 0) & ~(AIJTC_LANES - 1), end = __shfl_sync(ALL_LANES, row.end, AIJTC_LANES - 1);
 
   for (PetscInt window = begin; window < end; window += min(end - window, (PetscInt)WINDOW)) {
     const Part     part(row, window);
-    const unsigned word    = FlagColumns<IN>(__reduce_or_sync(ALL_LANES, mine ? part.lines() : 0), j + window, (int)(end - window), before);
-    const int      longest = __reduce_max_sync(ALL_LANES, mine ? part.to - part.from : 0);
+    const unsigned word    = FlagColumns(__reduce_or_sync(ALL_LANES, looks ? part.lines() : 0), j + window, (int)(end - window), before);
+    const int      longest = __reduce_max_sync(ALL_LANES, looks ? part.to - part.from : 0);
 
 #pragma unroll 1
-    for (int t = 0; t < longest; t += AIJTC_LANES)
-      for (unsigned bits = part.bits(t, word); mine && bits; bits &= bits - 1) mine = take(window + part.from + t + __ffs((int)bits) - 1);
+    for (int t = 0; t < longest; t += AIJTC_LANES) {
+      const unsigned bits = part.bits(t, word);
+
+      if (!looks || !bits) continue;
+      place = window + part.from + t + __ffs((int)bits) - 1;
+      looks = false;
+    }
   }
+  return place;
 }
 
 /* A row that joins a cluster: it is stored a turn later, so that nobody waits for it */
@@ -167,27 +172,12 @@ struct Joining {
 __device__ __forceinline__ unsigned Look(unsigned rows, PetscInt first, const Row &row, const PetscInt *__restrict__ j, const uint32_t *before, const Search &search, Joining &joining)
 {
   const unsigned lane  = threadIdx.x % AIJTC_LANES;
-  PetscInt       place = -1;
+  const PetscInt place = FirstInCluster(rows >> lane & 1, row, j, before);
 
-  ForFlagged<true>(rows >> lane & 1, row, j, before, [&](PetscInt k) {
-    place = k;
-    return false;
-  });
   joining.store(search);
   joining.row = place < 0 ? -1 : first + (PetscInt)lane;
   if (place >= 0) joining.cluster = search.cluster[__ldg(j + place)];
   return __ballot_sync(ALL_LANES, place >= 0);
-}
-
-/* Of the 32 rows of word w some that are in a cluster: they offer it to their columns in none */
-__device__ __forceinline__ void Offer(unsigned rows, int w, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const uint32_t *before, const Search &search)
-{
-  const int lane = (int)(threadIdx.x % AIJTC_LANES);
-
-  ForFlagged<false>(rows >> lane & 1, Row(w, search.m, i), j, before, [&](PetscInt k) {
-    (void)atomicMin(search.found + __ldg(j + k), (uint32_t)(AIJTC_LANES * w + lane));
-    return true;
-  });
 }
 
 /* The bits of a round, in shared memory if they fit. By all threads, and not by __ldg(), as the kernel may have begun before they were written (overlap.cuh) */
@@ -245,8 +235,8 @@ __global__ void __launch_bounds__(GROW_THREADS, 1) LookKernel(int round, const P
   if (left) search.left[round] = 1;
 }
 
-/* Some of the 32 rows of word w offer to all of their columns, as most are in no cluster: two rows at a time, half a warp each */
-__device__ __forceinline__ void OfferToAll(unsigned rows, int w, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const Search &search)
+/* Some of the 32 rows of word w offer to all of their columns, whether these are in a cluster or not, which would have to be asked for: two rows at a time, half a warp each */
+__device__ __forceinline__ void Offer(unsigned rows, int w, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const Search &search)
 {
   constexpr int half = AIJTC_LANES / 2;
   const int     lane = (int)(threadIdx.x % AIJTC_LANES);
@@ -271,7 +261,7 @@ __global__ void __launch_bounds__(THREADS) OfferKernel(int round, const PetscInt
   if (w >= search.words) return;
   const unsigned before = search.behind(round - 1)[w], rows = round > 1 ? before & ~search.behind(round - 2)[w] : before;
 
-  if (rows) OfferToAll(rows, w, i, j, search);
+  if (rows) Offer(rows, w, i, j, search);
 }
 
 /* What was offered in that round */
@@ -303,7 +293,7 @@ __global__ void __launch_bounds__(GROW_THREADS, 1) LastOfferKernel(const PetscIn
   if (!search.left[last]) return;
   const uint32_t *const before = search.behind(last);
   for (int w = FirstWord(); w < search.words; w += WordsOfTurn())
-    if (before[w]) Offer(before[w], w, i, j, before, search);
+    if (before[w]) Offer(before[w], w, i, j, search);
 }
 static_assert(AIJTC_CLUSTER_ROUNDS < AIJTC_LANES, "a lane looks at each round");
 

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(THREADS) ClassifyKernel(PetscInt m, PetscInt g
 
 /* Keys ascend in class and window and descend in length */
 struct KeyFields {
-  PetscInt window; /* rows, or in a gathered layout places in the order of the clusters; 0: all */
+  PetscInt window; /* rows; 0: all */
   int      length_bits, window_bits;
 };
 
@@ -142,7 +142,7 @@ __global__ void KeysKernel(PetscInt n, const int32_t *__restrict__ row, const Pe
   if (q >= n) return;
 
   const PetscInt r = row[q], length = i[r + 1] - i[r];
-  const uint64_t window = fields.window ? (uint64_t)((params.gather ? q : r) / fields.window) : 0;
+  const uint64_t window = fields.window ? (uint64_t)(r / fields.window) : 0;
 
   key[q] = ((((uint64_t)ClassOf(length, params) << fields.window_bits) | window) << fields.length_bits) | (uint64_t)(longest - (unsigned)length);
 }
@@ -208,7 +208,7 @@ PetscErrorCode ListGroups(PetscInt groups, PetscInt n, const uint8_t flag[], Pet
 PetscErrorCode SortRows(const AIJTCLayout *layout, const PetscInt i[], PetscInt n, unsigned longest, const int32_t row[], int32_t **sorted, Scratch &scratch, cudaStream_t stream)
 {
   const AIJTCParams &params = layout->params;
-  const PetscInt     window = params.gather ? AIJTC_LANES * params.gather : params.window;
+  const PetscInt     window = params.window;
   const KeyFields    fields = {window, BitsFor(longest), window ? BitsFor((uint64_t)((layout->m - 1) / window)) : 0};
   const int          bits   = 2 + fields.window_bits + fields.length_bits;
   size_t             bytes  = 0;
@@ -268,7 +268,7 @@ __global__ void __launch_bounds__(THREADS) SortWindowsKernel(PetscInt n, PetscIn
   }
 }
 
-/* Of a gathered layout without other rows than short ones: to their places in rid */
+/* Of a gathered layout, which has short rows alone: to their places in rid */
 PetscErrorCode SortBlocks(const AIJTCLayout *layout, const PetscInt i[], unsigned longest, const int32_t row[], cudaStream_t stream)
 {
   const PetscInt window = AIJTC_LANES * layout->params.gather;
@@ -317,7 +317,6 @@ PetscErrorCode ClassifyRows(const AIJTCLayout *layout, const PetscInt i[], uint8
 PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[], const RowCounts &counts, const int32_t clustered[], PetscInt **group, Scratch &scratch, cudaStream_t stream)
 {
   const PetscInt groups = GroupsOf(layout->m, layout->params), n = (PetscInt)counts.nlong + (PetscInt)counts.nmedium + (PetscInt)counts.nrest;
-  const int32_t *row = clustered;
   int32_t       *listed;
 
   PetscFunctionBegin;
@@ -325,12 +324,11 @@ PetscErrorCode OrderRows(AIJTCLayout *layout, const Csr &A, const uint8_t flag[]
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   if (layout->nconsecutive) PetscCall(ListGroups(groups, layout->nconsecutive, flag, group, scratch, stream));
   PetscCallCUDA(cudaMemsetAsync(layout->rid, 0xff, (size_t)layout->nrid * sizeof(*layout->rid), stream)); /* -1 */
-  if (!layout->params.gather) {
+  if (layout->params.gather) PetscCall(SortBlocks(layout, A.i, counts.longest, clustered, stream));
+  else {
     PetscCall(ListRows(layout, flag, n, &listed, scratch, stream));
-    row = listed;
+    PetscCall(SortAndPlace(layout, A.i, n, counts.longest, listed, scratch, stream));
   }
-  if (layout->params.gather && counts.nrest == (unsigned)layout->m) PetscCall(SortBlocks(layout, A.i, counts.longest, row, stream));
-  else PetscCall(SortAndPlace(layout, A.i, n, counts.longest, row, scratch, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace aijtcbuild

@@ -115,22 +115,28 @@ __device__ void WriteMerged(const AIJTCSlice &slice, const SliceRows<R> &rows, c
   }
 }
 
-/* Values that are written with the pattern: one row a lane, 8 bytes each, NULL if they are not */
+/* Values that are written with the pattern (VALUES), 8 bytes each, of one row a lane */
+template <bool VALUES>
 struct ValueRow {
-  const PetscScalar *from = nullptr; /* the row's first */
-  PetscScalar       *to   = nullptr; /* the slice's */
+  const PetscScalar *from; /* the row's first */
+  PetscScalar       *to;   /* the slice's */
 
   /* Of a lane that has this slot, or has not */
-  __device__ __forceinline__ PetscScalar load(bool has, int32_t t) const { return has && from ? from[t] : 0.0; }
-  __device__ __forceinline__ void        store(int32_t at, PetscScalar value) const
+  __device__ __forceinline__ PetscScalar load(bool has, int32_t t) const
   {
-    if (to) to[at] = value;
+    if constexpr (VALUES) return has ? from[t] : 0.0;
+    else return 0.0;
+  }
+  __device__ __forceinline__ void store(int32_t at, PetscScalar value) const
+  {
+    if constexpr (VALUES) to[at] = value;
   }
 };
 
 /* One slot; off, value: of this lane, INT_MAX without an entry. Returns the places behind it */
-template <int R>
-__device__ __forceinline__ int32_t WriteSlot(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, int32_t t, const int32_t off[R], PetscScalar value, int32_t before, PatternStore<R> &pattern, const ValueRow &values, int lane)
+template <int R, bool VALUES>
+__device__ __forceinline__ int32_t WriteSlot(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, int32_t t, const int32_t off[R], PetscScalar value, int32_t before, PatternStore<R> &pattern, const ValueRow<VALUES> &values,
+                                             int lane)
 {
   int32_t  base = INT_MAX;
   unsigned mask[R];
@@ -157,8 +163,8 @@ __device__ __forceinline__ int32_t WriteSlot(const SliceShape &shape, const AIJT
 }
 
 /* The columns of AT_ONCE slots, and values, are requested before the first is written, which a load behind it would have to wait for */
-template <int AT_ONCE, int R>
-__device__ void WriteCSR(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, const ValueRow &values, int lane)
+template <int AT_ONCE, int R, bool VALUES>
+__device__ void WriteCSR(const SliceShape &shape, const AIJTCSlice &slice, const SliceRows<R> &rows, const Csr &A, PatternStore<R> &pattern, const ValueRow<VALUES> &values, int lane)
 {
   int32_t before = 0; /* places */
 
@@ -198,11 +204,11 @@ __global__ void __launch_bounds__(THREADS) WriteKernel(SliceShape shape, Csr A, 
   }
   if (!slice.entries) return;
 
-  const bool      look  = !VALUES && IsMerged(shape, slice) && HasConstantSlots(slice, R);
-  uint8_t        *value = to.value + (size_t)AIJTC_UNIT * slice.value;
-  PatternStore<R> pattern(to.pattern, slice);
-  SliceRows<R>    rows;
-  ValueRow        values;
+  const bool       look  = !VALUES && IsMerged(shape, slice) && HasConstantSlots(slice, R);
+  uint8_t         *value = to.value + (size_t)AIJTC_UNIT * slice.value;
+  PatternStore<R>  pattern(to.pattern, slice);
+  SliceRows<R>     rows;
+  ValueRow<VALUES> values = {};
 
   if (shape.gathered) rows.LoadRuns(slice, to.places.run, lane);
   else rows.Load(shape, slice, to.rid, A.i, lane);
