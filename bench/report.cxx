@@ -220,6 +220,7 @@ Json ToJson(const MatAIJTCInfo &i)
     {"tile_groups",        i.tile_groups         },
     {"block_size",         i.block_size          },
     {"common_offsets",     (bool)i.common_offsets},
+    {"near_columns",       (bool)i.near_columns  },
     {"gather_slices",      i.gather_slices       },
     {"gathered_columns",   i.gathered_columns    },
     {"cuda",               (bool)i.cuda          }

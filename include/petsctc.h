@@ -124,6 +124,7 @@ typedef struct {
   PetscInt   gather_slices;                                                            /* slices of a block whose entries of x are gathered together, 0: none */
   PetscCount gathered_columns;                                                         /* of all blocks together: what a product reads of x */
   PetscBool  common_offsets;                                                           /* do rows share their offsets, as on grids? By that what is not set was chosen; MPI type: likewise */
+  PetscBool  near_columns;                                                             /* do neighbouring rows share parts of x, so that nothing is gathered? MPI type: likewise */
   PetscInt   builds;                                                                   /* how often the layout was built */
   PetscInt   refreshes;                                                                /* how often only its values were stored again */
   PetscBool  values_vary;                                                              /* new values did not fit the compressed ones: values are stored as they are since */

@@ -445,6 +445,54 @@ static PetscErrorCode TestGather(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* 32,768 rows of six columns each, by no common offsets, among the 64 around them */
+static PetscErrorCode MatNearby(MatType type, Mat *A)
+{
+  const PetscInt m = 32768;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, A));
+  PetscCall(MatSetSizes(*A, m, m, m, m));
+  if (type) PetscCall(MatSetType(*A, type));
+  else PetscCall(MatSetAskedType(*A));
+  PetscCall(MatSeqAIJSetPreallocation(*A, 6, NULL));
+  for (PetscInt row = 0; row < m; row++) {
+    for (PetscInt k = 0; k < 6; k++) {
+      const PetscInt column = row / 64 * 64 + (row + k * (2 * (row % 5) + 5)) % 64;
+
+      PetscCall(MatSetValue(*A, row, column, Entry(row, column), INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not gathered unless it is asked for, since neighbours share x anyway; all slices have offsets then */
+static PetscErrorCode TestNearby(void)
+{
+  const char   says[] = "neighbours share parts of x, which is not gathered";
+  Mat          A, R;
+  MatAIJTCInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatNearby(NULL, &A));
+  PetscCall(MatNearby(MATSEQAIJ, &R));
+  PetscCall(CheckGather(A, R, PETSC_DECIDE, 0, 0, "neighbours share x"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)(info.near_columns && !info.common_offsets && info.slices_row > 0 && info.offsets_none == 0), "neighbours share x: another rule"));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, says, PETSC_TRUE));
+  PetscCall(MatAIJTCSetGather(A, 8));
+  PetscCall(CheckGather(A, R, 8, 8, PETSC_DECIDE, "asked for"));
+  PetscCall(MatAIJTCGetInfo(A, &info));
+  PetscCall(Check((PetscBool)!info.near_columns, "asked for: the rule of before"));
+  PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, says, PETSC_FALSE));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&R));
+  PetscCall(CheckReport("neighbours that share x"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The device arrays come and go, the products stay */
 static PetscErrorCode TestKeepCSR(void)
 {
@@ -650,6 +698,7 @@ int main(int argc, char **argv)
   PetscCall(TestForms());
   PetscCall(TestCompress());
   PetscCall(TestGather());
+  PetscCall(TestNearby());
   PetscCall(TestVaryingValues());
   PetscCall(TestKeepCSR());
   PetscCall(TestWrongOptions());

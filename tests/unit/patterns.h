@@ -293,8 +293,8 @@ inline Csr WithDuplicates(Csr A)
   return A;
 }
 
-/* Rows and columns numbered anew, at random: neighbours in the graph share columns, neighbours in number do not. Columns ascend unless unsorted */
-inline Csr Renumbered(const Csr &A, bool unsorted = false)
+/* Rows and columns numbered anew, at random: neighbours in the graph share columns, neighbours in number do not. Within `window` numbers each, if it is not 0: then these do, too. Columns ascend unless unsorted */
+inline Csr Renumbered(const Csr &A, bool unsorted = false, PetscInt window = 0)
 {
   std::mt19937          random(20261124);
   std::vector<PetscInt> number(A.m), old(A.m);
@@ -302,7 +302,8 @@ inline Csr Renumbered(const Csr &A, bool unsorted = false)
 
   B.m = B.n = A.m; /* square */
   std::iota(number.begin(), number.end(), 0);
-  std::shuffle(number.begin(), number.end(), random);
+  if (!window) window = A.m;
+  for (PetscInt r = 0; r < A.m; r += window) std::shuffle(number.begin() + r, number.begin() + std::min(A.m, r + window), random);
   for (PetscInt r = 0; r < A.m; r++) old[number[r]] = r;
   for (PetscInt r : old) {
     const auto first = B.j.size();
@@ -484,6 +485,7 @@ inline std::vector<AIJTCParams> ParamsToTry()
   all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH, 4096, 0});
   all.push_back({1024, 128, 8192, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 2}); /* gathered where the matrix allows */
   all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8});
+  all.push_back({256, 40, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE}); /* deltas in all slices */
   if (!SmallSystems()) return all;
   std::vector<AIJTCParams> some;
 
@@ -509,5 +511,6 @@ inline AIJTCParams WithBlockSize(AIJTCParams params, const Csr &A)
 inline std::string Describe(const AIJTCParams &params)
 {
   return "long above " + std::to_string(params.long_min) + ", short up to " + std::to_string(params.short_max) + ", window " + std::to_string(params.window) + ", row groups " + std::to_string(params.rrows) + ", tiles " +
-         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress) + ", dictionary from " + std::to_string(params.dict_min) + ", gathered by " + std::to_string(params.gather);
+         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress) + ", dictionary from " + std::to_string(params.dict_min) + ", gathered by " +
+         std::to_string(params.gather) + (params.near ? ", near" : "");
 }

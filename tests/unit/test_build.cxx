@@ -40,6 +40,7 @@ const std::vector<Pattern> large = {
   {"mesh",               [] { return Renumbered(SevenPoint(40)); }                                 },
   {"mesh_one_way",       [] { return Renumbered(Thinned(TwentySevenPoint(34), 3)); }               },
   {"mesh_isolated_rows", [] { return WithIsolatedRows(Renumbered(SevenPoint(36), true), 7); }      },
+  {"nearby",             [] { return Renumbered(SevenPoint(40), false, 64); }                      },
   {"some_groups_listed",
    [] {
      std::vector<PetscInt> lengths(150000, 5);
@@ -49,7 +50,7 @@ const std::vector<Pattern> large = {
    }                                                                                               },
 };
 
-/* What the tests below rely on where there is a device: that the rule takes these for meshes, and gives up where columns lie anywhere */
+/* What the tests below rely on where there is a device: that the rule takes these for meshes, gives up where columns lie anywhere, and does not begin where neighbours share x */
 TEST(BuildGathers, MeshesAndNotColumnsAnywhere)
 {
   for (const Pattern &pattern : large) {
@@ -60,6 +61,7 @@ TEST(BuildGathers, MeshesAndNotColumnsAnywhere)
 
     if (mesh) { EXPECT_GT(params.gather, 0) << pattern.name; }
     if (pattern.name == "unstructured") { EXPECT_GT(params.gather, 0); }
+    EXPECT_EQ((bool)params.near, pattern.name == "nearby") << pattern.name;
     EXPECT_EQ(host.layout.params.gather, mesh ? params.gather : 0) << pattern.name;
   }
 }
@@ -125,13 +127,14 @@ TEST_P(Build, ProbeIsTheHosts)
   for (ValueKind kind : ValueKinds()) {
     SetValues(A, kind);
     Array<PetscScalar> a(true, A.a);
-    AIJTCTraits        host = {0, -1, PETSC_FALSE, PETSC_TRUE}, device = {0, -2, PETSC_FALSE, PETSC_FALSE};
+    AIJTCTraits        host = {0, -1, PETSC_FALSE, PETSC_TRUE, (PetscBool)2}, device = {0, -2, PETSC_FALSE, PETSC_FALSE, (PetscBool)3};
 
     ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &host, nullptr), PETSC_SUCCESS);
     ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, a, &device, nullptr), PETSC_SUCCESS);
     EXPECT_EQ(device.bs, host.bs);
     EXPECT_EQ(device.longest, host.longest);
     EXPECT_EQ(device.common, host.common);
+    EXPECT_EQ(device.near, host.near);
     EXPECT_EQ(device.distinct, host.distinct) << Describe(kind);
   }
 #endif

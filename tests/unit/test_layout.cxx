@@ -378,7 +378,7 @@ void ExpectPattern(const Csr &A, const Slice &S)
 
   const auto    D = (int64_t)distinct.size(), slots = (int64_t)range.size(), lanes = 32 * (int64_t)S.R;
   const int64_t distinct_bytes = D * (E == D * lanes ? 8 : 8 + 4 * S.R), ordered_bytes = slots * (E == slots * lanes ? 8 : 8 + 4 * S.R) + width * E;
-  const bool    by_offset = E > 0 && allowed && !S.L.params.gather && S.kind == AIJTC_ROWS && ascending && D <= 2 * longest && distinct_bytes <= ordered_bytes;
+  const bool    by_offset = E > 0 && allowed && !S.L.params.gather && !S.L.params.near && S.kind == AIJTC_ROWS && ascending && D <= 2 * longest && distinct_bytes <= ordered_bytes;
 
   if (allowed && S.kind != AIJTC_ROWS && spread == 0) width = 0;
   if (by_offset || E == 0) width = 0;
@@ -1295,7 +1295,7 @@ class Probe : public ::testing::TestWithParam<ProbeCase> { };
 /* What the probe finds, begun with what it should not leave */
 AIJTCTraits TraitsOf(const Csr &A, Made made)
 {
-  AIJTCTraits traits = {0, -1, (PetscBool)2, (PetscBool)2};
+  AIJTCTraits traits = {0, -1, (PetscBool)2, (PetscBool)2, (PetscBool)2};
 
   if (made == Made::OnHost) {
     EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr), PETSC_SUCCESS);
@@ -1436,6 +1436,70 @@ void ExpectDistinct(Made made)
   EXPECT_FALSE(distinct(WithEqualPairs(32)));
   EXPECT_EQ(distinct(WithDistinctGroups(48)), wide);
   EXPECT_FALSE(distinct(WithDistinctGroups(47)));
+}
+
+/* 32 rows of five entries, which lie in so many sectors of x (of 4 columns, as `sectors` counts them), and in each of `groups` groups the same. No common offsets */
+Csr WithSectors(PetscInt sectors, PetscInt groups = 1, PetscInt row = 5)
+{
+  Csr A;
+
+  A.m = 32 * groups;
+  A.n = (PetscInt)AIJTC_SECTOR * (sectors + row) * groups;
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt k = 0; k < row; k++) A.j.push_back((PetscInt)AIJTC_SECTOR * ((r / 32) * (sectors + row) + (row * (r % 32) + k) % sectors) + k % (PetscInt)AIJTC_SECTOR);
+    A.i.push_back((PetscInt)A.j.size());
+  }
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+/* 64 groups, of which so many are near */
+Csr WithNearGroups(PetscInt groups)
+{
+  const Csr near = WithSectors(96, groups), far = WithSectors(97, 64 - groups);
+  Csr       A = near;
+
+  A.m = 2048;
+  A.n = std::max(near.n, far.n);
+  A.j.insert(A.j.end(), far.j.begin(), far.j.end());
+  for (PetscInt r = 1; r <= far.m; r++) A.i.push_back(near.i[near.m] + far.i[r]);
+  SetValues(A, ValueKind::Random);
+  return A;
+}
+
+void ExpectNear(Made made)
+{
+  const auto near = [made](const Csr &A) {
+    const AIJTCTraits traits = TraitsOf(A, made);
+
+    EXPECT_TRUE(traits.near == PETSC_FALSE || traits.near == PETSC_TRUE);
+    return traits.near == PETSC_TRUE;
+  };
+
+  for (const Csr &A : {SevenPoint(17), Blocks(TwentySevenPoint(9), 3), Banded(2048, 2049, {0, 1})}) EXPECT_FALSE(near(A)) << "common offsets";
+  EXPECT_FALSE(near(Renumbered(SevenPoint(24))));
+  EXPECT_FALSE(near(Renumbered(SevenPoint(24), true)));
+  EXPECT_TRUE(near(Renumbered(SevenPoint(24), false, 64)));
+  EXPECT_TRUE(near(Renumbered(SevenPoint(24), true, 64)));
+  EXPECT_FALSE(near(FromLengths(5, std::vector<PetscInt>(100, 0)))) << "no nonzeros";
+  EXPECT_FALSE(near(FromLengths(5, std::vector<PetscInt>()))) << "no rows";
+  EXPECT_TRUE(near(WithSectors(96)));
+  EXPECT_FALSE(near(WithSectors(97)));
+  EXPECT_TRUE(near(WithSectors(400, 1, AIJTC_PROBE_ROW)));
+  EXPECT_FALSE(near(WithSectors(400, 1, AIJTC_PROBE_ROW + 1))) << "too long to be looked into";
+  EXPECT_TRUE(near(WithNearGroups(48)));
+  EXPECT_FALSE(near(WithNearGroups(47)));
+}
+
+TEST(LayoutProbe, TellsNearColumns)
+{
+  ExpectNear(Made::OnHost);
+}
+
+TEST(LayoutProbe, TellsNearColumns_CUDA)
+{
+  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
+  ExpectNear(Made::OnDevice);
 }
 
 TEST(LayoutProbe, TellsDistinctValues)
@@ -1652,6 +1716,51 @@ TEST(LayoutParams, GatherWhereRowsDoNotShareTheirOffsets)
     EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 41, p), 0) << m;
   }
   EXPECT_EQ(ResolvedGather(ROWS_FOR_GATHER - 1, ROWS_FOR_GATHER - 1, 7 * (PetscCount)ROWS_FOR_GATHER, PETSC_FALSE, 128, undecided), 0);
+}
+
+/* Not where neighbours share x and a product is short: 8 nonzeros a row in the mean, and a million, at most */
+TEST(LayoutParams, DoNotGatherWhatIsNear)
+{
+  const struct {
+    PetscInt   m;
+    PetscCount nnz;
+    bool       near;
+  } cases[] = {
+    {ROWS_FOR_GATHER,     5 * ROWS_FOR_GATHER,         true },
+    {ROWS_FOR_GATHER,     8 * ROWS_FOR_GATHER,         true },
+    {ROWS_FOR_GATHER,     8 * ROWS_FOR_GATHER + 1,     false},
+    {ROWS_FOR_GATHER,     9 * ROWS_FOR_GATHER / 2,     true },
+    {ROWS_FOR_GATHER,     9 * ROWS_FOR_GATHER / 2 - 1, false},
+    {ROWS_FOR_GATHER - 1, 5 * ROWS_FOR_GATHER,         false},
+    {200000,              1000000,                     true },
+    {200000,              1000001,                     false},
+  };
+
+  for (const auto &c : cases) {
+    for (PetscBool is_near : {PETSC_FALSE, PETSC_TRUE}) {
+      const AIJTCTraits traits = {1, 20, PETSC_FALSE, PETSC_FALSE, is_near};
+      const bool        may = c.m >= ROWS_FOR_GATHER && 2 * c.nnz >= TWO_ROWS_FOR_GATHER * c.m, near = is_near && c.near;
+      AIJTCParams       p = undecided;
+
+      SCOPED_TRACE(std::to_string(c.m) + " rows, " + std::to_string(c.nnz) + " nonzeros, near " + std::to_string((int)is_near));
+      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
+      EXPECT_EQ((bool)p.near, near);
+      EXPECT_EQ(p.gather, may && !near ? 8 : 0);
+      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, 0, &AIJTC_TRAITS_EMPTY, &p), PETSC_SUCCESS); /* nothing is left to decide */
+      EXPECT_EQ((bool)p.near, near);
+      for (PetscInt gather : {0, 8}) {
+        p        = undecided;
+        p.gather = gather;
+        ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
+        EXPECT_EQ(p.gather, gather);
+        EXPECT_FALSE(p.near) << "gather is given";
+      }
+      p          = undecided;
+      p.compress = AIJTC_COMPRESS_OFF;
+      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
+      EXPECT_FALSE(p.near) << "nothing is compressed";
+    }
+  }
 }
 
 TEST(LayoutParams, GatherWhereTheOtherSettingsAllow)

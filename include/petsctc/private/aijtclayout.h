@@ -77,7 +77,7 @@ enum {
   AIJTC_PROBE          = 64,   /* groups of 32 rows that AIJTCProbe looks into */
   AIJTC_PROBE_CHUNK    = 840,  /* rows in which it compares neighbours, a multiple of all block sizes up to AIJTC_MAX_BS */
   AIJTC_PROBE_CHUNKS   = 256,  /* of these at most */
-  AIJTC_PROBE_ROW      = 256,  /* nonzeros: no group with a longer row has common offsets */
+  AIJTC_PROBE_ROW      = 256,  /* nonzeros: no group with a longer row has common offsets, or is near */
   AIJTC_GATHER_LIST    = 4096, /* columns of a block of a gathered layout at most: 32 KB of x */
   AIJTC_GATHER_LEAST   = 8,    /* slices of a block that is tried after a larger one */
   AIJTC_GATHER_MOST    = 64,   /* slices of a block */
@@ -135,16 +135,17 @@ typedef enum {
 } AIJTCCompress;
 
 /* PETSC_DECIDE (AIJTC_COMPRESS_DECIDE) in a member: chosen by AIJTCParamsResolve() */
-typedef struct {
+struct AIJTCParams {
   PetscInt      long_min;     /* a row with more nonzeros is long */
   PetscInt      short_max;    /* a row with at most so many is short: 0 puts every row into tiles, PETSC_INT_MAX none. long_min >= short_max */
   PetscInt      window;       /* rows sorted together; 0: all */
   PetscInt      rrows, rtile; /* 1, 2 or 4; 1 or 4 */
   PetscInt      bs;           /* 1..AIJTC_MAX_BS */
   AIJTCCompress compress;
-  PetscCount    dict_min; /* the least number of stored values that a dictionary is made for, 1 or more. It costs a load that waits for another: below some 10^6 values that is more than it saves */
-  PetscInt      gather;   /* slices of a block of rows that gathers its x together; 0: no such blocks */
-} AIJTCParams;
+  PetscCount    dict_min;           /* the least number of stored values that a dictionary is made for, 1 or more. It costs a load that waits for another: below some 10^6 values that is more than it saves */
+  PetscInt      gather;             /* slices of a block of rows that gathers its x together; 0: no such blocks */
+  PetscBool     near = PETSC_FALSE; /* there are none because neighbours share sectors of x as they are (AIJTCTraits); all slices have deltas then. Decided where gather is, else kept */
+};
 
 /* One layout in one memory space (host or device). Arrays of no length are NULL. Host: every array is an allocation of its own. Device: memory[] is owned, the arrays lie in it. nrid and the
    places of a slice are less than 2^31. */
@@ -259,11 +260,28 @@ PETSC_INTERN PetscErrorCode AIJTCClusterRows_CUDA(PetscInt m, const PetscInt i[]
    distinct: are values likely to be stored one by one, whatever is compressed? A group with common offsets has distinct values if at least half of its entries are no floats (as in AIJTC_VALUE_FLOAT), and of those pairs of entries with equal
    offsets in rows bs apart, of which there must be one, at least half differ in their bits. True if there are groups with nonzeros, and at least 3/4 of them have.
 
+   near: do 32 consecutive rows share sectors of x, where they do not share their offsets? A group with nonzeros without common offsets, whose longest row has at most AIJTC_PROBE_ROW entries, is near if AIJTCSectorsAreFew(). True if at least 3/4 of
+   the groups with nonzeros are, of which there must be one.
+
    longest: nonzeros of the longest row of all; 0 if there are no rows. */
-typedef struct {
+struct AIJTCTraits {
   PetscInt  bs, longest;
-  PetscBool common, distinct;
-} AIJTCTraits;
+  PetscBool common, distinct, near = PETSC_FALSE;
+};
+
+static constexpr uint32_t AIJTC_PROBE_SECTORS = 16384, AIJTC_SECTOR = 32 / sizeof(PetscScalar); /* sectors of x that the probe tells apart; columns of a sector of 32 bytes */
+
+/* The sector of a column */
+AIJTC_HOST_DEVICE static inline uint32_t AIJTCProbeSector(PetscInt column)
+{
+  return (uint32_t)column / AIJTC_SECTOR % AIJTC_PROBE_SECTORS;
+}
+
+/* Of so many different ones, for so many entries: 3 for 5 entries at most. Rows numbered at random have 4 or more, in an order of neighbours 1.5 to 2 */
+AIJTC_HOST_DEVICE static inline bool AIJTCSectorsAreFew(PetscCount sectors, PetscCount entries)
+{
+  return 5 * sectors <= 3 * entries;
+}
 
 /* Of a matrix without nonzeros */
 static constexpr AIJTCTraits AIJTC_TRAITS_EMPTY = {1, 0, PETSC_TRUE, PETSC_FALSE};
@@ -275,14 +293,14 @@ static constexpr PetscInt AIJTC_MANY_ROWS_DELTAS = 8000000;
 PETSC_INTERN PetscErrorCode AIJTCProbe_Host(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCProbe_CUDA(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits, PetscTCStream stream);
 
-/* Replaces every PETSC_DECIDE in params. docs/layout.md has the rule. */
+/* Replaces every PETSC_DECIDE in params, and with that of gather sets near. docs/layout.md has the rule. */
 PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params);
 
 /* Builds a layout from CSR arrays in its own memory space (i[m + 1], i[0] = 0, j and a of i[m]; j need not be sorted). params resolved. On failure `layout` holds nothing.
 
    Forms, for a slice of E entries, longest row L (entries a slot for LONG), in compress bits:
      PATTERN  deltas: the least width w in {1, 2, 4} that holds every col - ref - base[t], base[t] being the least col - ref of slot t. ROWS slices whose rows ascend strictly and which have
-              D <= 2 L distinct col - ref take no deltas if D h <= L h + w E, with h = 8, or 8 + 4 R where masks are stored (of each form for itself). LONG slices whose deltas are all 0, and TILE slices likewise, store none.
+              D <= 2 L distinct col - ref take no deltas, unless the layout is near, if D h <= L h + w E, with h = 8, or 8 + 4 R where masks are stored (of each form for itself). LONG slices whose deltas are all 0, and TILE slices likewise, store none.
               Without the bit: w = 4 and base[t] as above, in every slice with entries.
      VALUE    (without the bit: nothing is constant, values are as they are.) A slot is uniform if entries of equal row remainder by the period (bs in ROWS, 1 else) have the same bits. A slice of uniform slots with slots * period < E is FORM_CONST.
               Otherwise uniform slots of more than `period` entries of ROWS slices without deltas are constant. Remainders without an entry store 0. Slices that are not FORM_CONST use

@@ -83,14 +83,14 @@ typedef struct {
   const KSPTCChip *chip;
 } KSPTCNewForm;
 
-/* Regions where the layout is gathered; pencils where the layout has found a grid, whose lines are much shorter than its planes: one of a stencil without diagonals,
+/* Regions where the layout is gathered, or would be if columns were not near each other; pencils where the layout has found a grid, whose lines are much shorter than its planes: one of a stencil without diagonals,
    since how far rows reach is then the distance of planes; else the matrix's order */
 static KSPTCOrder KSPTCOrderOf(const AIJTCLayout *layout)
 {
   constexpr PetscInt lines = 4; /* of a plane, at least, and planes */
   KSPTCOrder         order = {NULL, 0, 0};
 
-  order.regions = (PetscBool)(layout->params.gather > 0);
+  order.regions = (PetscBool)(layout->params.gather > 0 || layout->params.near);
   if (order.regions || !layout->common || layout->params.bs > 1 || layout->line <= 0 || layout->line * lines > layout->stride || layout->stride > layout->m / lines) return order;
   if (layout->stride % layout->line || layout->m % layout->stride) return order; /* rows reach as far, but it is no grid */
   order.plane = layout->stride;

@@ -427,7 +427,7 @@ PetscErrorCode MatAIJTCGetRowGroups(Mat A, PetscInt *rows_per_lane, PetscInt *ti
   Rows of unstructured meshes do not share their offsets, but neighbours share columns. In a gathered layout rows are clustered by a breadth-first search of the graph of the matrix, a block of rows
   reads the entries of x that it needs once, into the shared memory of a multiprocessor, and columns are stored as places among them.
 
-  `PETSC_DECIDE`, the default, chooses by the sizes of the matrix and by whether its rows share their offsets. A layout is gathered only if the matrix is square (for the MPI type: of the blocks the
+  `PETSC_DECIDE`, the default, chooses by the sizes of the matrix, by whether its rows share their offsets, and where there are few nonzeros by whether neighbouring rows share parts of x anyway. A layout is gathered only if the matrix is square (for the MPI type: of the blocks the
   diagonal one), all rows are short (`MatAIJTCSetRowClasses()`), a lane has one row (`MatAIJTCSetRowGroups()`), no block has more than 4096 columns, and the columns of all blocks together are at most
   half the nonzeros; else the layout is as with 0. Where a block has more than 4096 columns, half as many slices are tried first, again and again, as long as that is a whole number and at least 8.
   `MatAIJTCGetInfo()` tells what came of it. The `sort_window` of `MatAIJTCSetRowClasses()` has no effect on a gathered layout.

@@ -81,6 +81,7 @@ static PetscErrorCode MatAIJTCAddInfo(const MatAIJTCClass *c, const Mat_AIJTC *t
     info->tile_groups    = l->params.rtile;
     info->block_size     = l->params.bs;
     info->common_offsets = l->common;
+    info->near_columns   = l->params.near;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -149,7 +150,7 @@ static PetscErrorCode MatAIJTCSumInfo(Mat A, MatAIJTCInfo *info)
 /* What was chosen, and against which bounds */
 static PetscErrorCode MatAIJTCViewLayout(const MatAIJTCClass *c, const MatAIJTCSettings *s, const MatAIJTCInfo *i, PetscViewer viewer)
 {
-  const char *rule = !i->block_size ? "no nonzeros" : i->common_offsets ? "yes (stencil rule)" : "no (rule for unstructured matrices)";
+  const char *rule = !i->block_size ? "no nonzeros" : i->common_offsets ? "yes (stencil rule)" : i->near_columns ? "no (rule for unstructured matrices; neighbours share parts of x, which is not gathered)" : "no (rule for unstructured matrices)";
   const char *vary = i->values_vary ? "; values are stored as they are since new ones did not fit" : "";
 
   PetscFunctionBegin;

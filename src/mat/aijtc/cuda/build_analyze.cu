@@ -308,7 +308,7 @@ __device__ Profile Analyze(const SliceShape &shape, const SliceRows<R> &rows, co
   int64_t       spare  = 0; /* bytes an entry that deltas may have and still be too many */
   Profile       profile;
 
-  if (pattern && shape.kind == AIJTC_ROWS && !shape.gathered) {
+  if (shape.kind == AIJTC_ROWS && !shape.ordered) {
     merged = WalkMerged(rows, A, values, period, longest > INT_MAX / 2 ? INT_MAX : 2 * longest, profile);
     if (merged) spare = (int64_t)profile.slots * (full(profile.slots) ? 8 : 8 + 4 * R) - (int64_t)slots * (full(slots) ? 8 : 8 + 4 * R);
   }
@@ -456,7 +456,7 @@ PetscErrorCode LaunchAnalyze(const AIJTCLayout *layout, const Span &span, const 
 {
   const AIJTCCompress compress = layout->params.compress;
   const bool          pattern = compress & AIJTC_COMPRESS_PATTERN, values = compress & AIJTC_COMPRESS_VALUE;
-  const SliceShape    shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
+  const SliceShape    shape      = ShapeOf(layout, span.kind);
   const PetscInt      kind_begin = span.kind == AIJTC_LONG ? 0 : layout->nslices[AIJTC_LONG] + (span.kind == AIJTC_TILE ? 0 : layout->nslices[AIJTC_TILE]), begin = span.begin - kind_begin;
   StagePlan           plan;
   unsigned            blocks;

@@ -24,9 +24,17 @@ struct SliceShape {
   PetscInt  m;
   int       bs;
   bool      gathered;
+  bool      ordered; /* all slices have their slots in the order of the rows' entries */
 
   __device__ __forceinline__ int period() const { return kind == AIJTC_ROWS ? bs : 1; }
 };
+
+static inline SliceShape ShapeOf(const AIJTCLayout *layout, AIJTCKind kind)
+{
+  const bool gathered = layout->params.gather > 0, ordered = gathered || layout->params.near || !(layout->params.compress & AIJTC_COMPRESS_PATTERN);
+
+  return {kind, layout->m, (int)layout->params.bs, gathered, ordered};
+}
 
 /* Does the slice have its slots in merged order? */
 __device__ __forceinline__ bool IsMerged(const SliceShape &shape, const AIJTCSlice &slice)

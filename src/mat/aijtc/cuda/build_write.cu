@@ -233,7 +233,7 @@ template <int R, bool VALUES>
 PetscErrorCode LaunchWrite(const AIJTCLayout *layout, const Span &span, const Csr &A, const Places &places, const Units unit[], bool mixed, cudaStream_t stream)
 {
   constexpr int    most_warps = 4;
-  const SliceShape shape      = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
+  const SliceShape shape      = ShapeOf(layout, span.kind);
   const Streams    to         = {layout->slice, layout->pattern, layout->value, layout->rid, places};
   StagePlan        plan;
 

@@ -223,7 +223,7 @@ template <int R>
 PetscErrorCode LaunchValues(const AIJTCLayout *layout, const Span &span, const ValuesView &A, cudaStream_t stream)
 {
   constexpr int    most_warps = 4, few = 8; /* nonzeros a row: a group is too little for a warp */
-  const SliceShape shape   = {span.kind, layout->m, (int)layout->params.bs, layout->params.gather > 0};
+  const SliceShape shape   = ShapeOf(layout, span.kind);
   const bool       doubles = layout->exact_always && (R == 1 || layout->nnz > few * (PetscCount)layout->m);
   const int        groups  = doubles ? R : 1;
   const auto       kernel  = doubles ? DoublesKernel<R> : ValuesKernel<R>;

@@ -121,11 +121,12 @@ PetscCount SlotBytes(PetscCount entries, PetscCount slots, int groups)
 }
 
 /* Slots, bases and width of the deltas */
-void ChoosePattern(AIJTCSlice *slice, PetscBool compress, PetscBool gathered, AIJTCSliceWork *work)
+void ChoosePattern(AIJTCSlice *slice, const AIJTCParams *params, AIJTCSliceWork *work)
 {
+  const bool       compress = params->compress & AIJTC_COMPRESS_PATTERN, gathered = params->gather > 0, merges = compress && !gathered && !params->near;
   const int32_t    ordered = (int32_t)((work->longest + (1 << work->shift) - 1) >> work->shift); /* slots in the order of the rows */
   const PetscCount entries = slice->entries, cost = SlotBytes(entries, ordered, work->groups);
-  const int32_t    distinct = compress && !gathered && work->kind == AIJTC_ROWS && work->ascending ? DistinctOffsets(work, (int32_t)std::min<PetscCount>(2 * (PetscCount)ordered, PETSC_INT32_MAX)) : -1;
+  const int32_t    distinct = merges && work->kind == AIJTC_ROWS && work->ascending ? DistinctOffsets(work, (int32_t)std::min<PetscCount>(2 * (PetscCount)ordered, PETSC_INT32_MAX)) : -1;
   int              width    = 0;
   bool             take     = distinct >= 0 && SlotBytes(entries, distinct, work->groups) <= cost + entries; /* whatever the width of the deltas */
 
@@ -327,7 +328,7 @@ PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt 
   slice->slots                   = 0;
   if (!entries) slice->form |= AIJTC_FORM_FULL;
   if (!entries) PetscFunctionReturn(PETSC_SUCCESS);
-  ChoosePattern(slice, (PetscBool)((layout->params.compress & AIJTC_COMPRESS_PATTERN) != 0), (PetscBool)(layout->params.gather > 0), work);
+  ChoosePattern(slice, &layout->params, work);
   PlaceEntries(slice, work);
   if (layout->params.compress & AIJTC_COMPRESS_VALUE) {
     ChooseValues(slice, a, work);

@@ -16,6 +16,8 @@ constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGT
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6 /* at least */;
 constexpr PetscCount DICT_MIN                     = 800000;
 constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
+constexpr PetscInt   LENGTH_FOR_NEAR   = 8;                                                                /* mean, at most */
+constexpr PetscCount NONZEROS_FOR_NEAR = 1000000;                                                          /* at most */
 
 /* Where rows do not share their offsets: can slices of rows take all of them? */
 bool AllMayBeShort(PetscInt longest)
@@ -44,14 +46,22 @@ PetscInt RowGroups(PetscInt m, PetscCount nnz, const AIJTCTraits *traits, const 
   return m >= ROWS_FOR_TWO_SHORT && nnz <= (PetscCount)LENGTH_FOR_TWO_SHORT * m ? 2 : 1;
 }
 
-/* Nonzeros enough that a column may be needed twice in a block: 4.5 a row */
-PetscInt Gather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, const AIJTCParams *params)
+/* May a layout be gathered? Nonzeros enough that a column may be needed twice in a block: 4.5 a row */
+bool MayGather(PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, const AIJTCParams *params)
 {
   const bool compressed = params->compress & AIJTC_COMPRESS_PATTERN;
-  const bool may        = m == n && longest <= params->short_max && (params->rrows == PETSC_DECIDE || params->rrows == 1);
+  const bool may        = m == n && traits->longest <= params->short_max && (params->rrows == PETSC_DECIDE || params->rrows == 1);
 
-  if (common || !compressed || !may || m < ROWS_FOR_GATHER || 2 * nnz < 9 * (PetscCount)m) return 0;
-  return m >= ROWS_FOR_GATHER_WIDE ? GATHER_WIDE : GATHER;
+  return !traits->common && compressed && may && m >= ROWS_FOR_GATHER && 2 * nnz >= 9 * (PetscCount)m;
+}
+
+/* Few and short rows whose neighbours share sectors of x find it in L1 as they are: a list read first would be what they wait for */
+void DecideGather(PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params)
+{
+  const bool may = MayGather(m, n, nnz, traits, params);
+
+  params->near   = (PetscBool)(may && traits->near && nnz <= NONZEROS_FOR_NEAR && nnz <= (PetscCount)LENGTH_FOR_NEAR * m);
+  params->gather = !may || params->near ? 0 : m >= ROWS_FOR_GATHER_WIDE ? GATHER_WIDE : GATHER;
 }
 
 PetscInt Tiles(PetscInt m, PetscCount nnz)
@@ -90,7 +100,7 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, const 
   if (params->long_min == PETSC_DECIDE) params->long_min = std::max(long_min, params->short_max);
   if (params->window == PETSC_DECIDE) params->window = common ? WINDOW_COMMON : WINDOW_OTHER;
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH; /* before what depends on it */
-  if (params->gather == PETSC_DECIDE) params->gather = Gather(m, n, nnz, common, longest, params);
+  if (params->gather == PETSC_DECIDE) DecideGather(m, n, nnz, traits, params);
   if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, traits, params);
   if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
   if (params->bs == PETSC_DECIDE) params->bs = traits->bs;

@@ -3,10 +3,11 @@
      The block size is found by comparing the rows of would-be nodes, in chunks of consecutive rows, of all or of many spread over the matrix. A block size that fails is given up as soon as too many groups differ, so that a matrix without
      blocks costs a few rows for each candidate.
      Whether rows share their offsets is told by a sample: the distinct offsets of a group are counted by sorting them. Whether their values are distinct, by the same sample: each row of a group is merged with the one of the
-     same unknown before it. The longest row is looked for among all.
+     same unknown before it. Sectors of x are counted in a set of bits. The longest row is looked for among all.
 */
 #include <petsctc/private/aijtclayout.h>
 #include <algorithm>
+#include <bitset>
 #include <cstring>
 #include <vector>
 
@@ -45,7 +46,8 @@ bool HasBlocks(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt b)
 enum class Offsets {
   None, /* no nonzeros */
   Common,
-  Other
+  Other,
+  Long /* not looked at: a row is too long */
 };
 
 /* Of rows begin .. end - 1 */
@@ -56,7 +58,7 @@ Offsets OffsetsOf(PetscInt begin, PetscInt end, const PetscInt i[], const PetscI
 
   for (PetscInt r = begin; r < end; r++) longest = std::max(longest, i[r + 1] - i[r]);
   if (!longest) return Offsets::None;
-  if (longest > AIJTC_PROBE_ROW) return Offsets::Other;
+  if (longest > AIJTC_PROBE_ROW) return Offsets::Long;
   for (PetscInt r = begin; r < end; r++) {
     for (PetscInt e = i[r]; e < i[r + 1]; e++) {
       if (e > i[r] && j[e] <= j[e - 1]) return Offsets::Other;
@@ -94,11 +96,20 @@ bool ValuesAreDistinct(PetscInt begin, PetscInt end, const PetscInt i[], const P
   return 2 * floats <= i[end] - i[begin] && pairs && 2 * equal <= pairs;
 }
 
+/* Do rows begin .. end - 1, none of them longer than AIJTC_PROBE_ROW, share sectors of x? */
+bool RowsAreNear(PetscInt begin, PetscInt end, const PetscInt i[], const PetscInt j[])
+{
+  std::bitset<AIJTC_PROBE_SECTORS> sectors;
+
+  for (PetscInt e = i[begin]; e < i[end]; e++) sectors.set(AIJTCProbeSector(j[e]));
+  return AIJTCSectorsAreFew((PetscCount)sectors.count(), i[end] - i[begin]);
+}
+
 /* traits->bs is known */
 void LookIntoGroups(PetscInt m, const PetscInt i[], const PetscInt j[], const PetscScalar a[], AIJTCTraits *traits)
 {
   const PetscInt whole = m / AIJTC_LANES, groups = whole ? std::min(whole, (PetscInt)AIJTC_PROBE) : 1;
-  PetscInt       sampled = 0, common = 0, distinct = 0;
+  PetscInt       sampled = 0, common = 0, distinct = 0, near = 0;
 
   for (PetscInt g = 0; g < groups; g++) {
     const PetscInt row = (PetscInt)((PetscCount)g * whole / groups) * AIJTC_LANES, end = std::min(m, row + AIJTC_LANES);
@@ -107,9 +118,11 @@ void LookIntoGroups(PetscInt m, const PetscInt i[], const PetscInt j[], const Pe
     sampled += found != Offsets::None;
     common += found == Offsets::Common;
     distinct += found == Offsets::Common && ValuesAreDistinct(row, end, i, j, a, traits->bs);
+    near += found == Offsets::Other && RowsAreNear(row, end, i, j);
   }
   traits->common   = (PetscBool)(4 * common >= 3 * sampled);
   traits->distinct = (PetscBool)(sampled && 4 * distinct >= 3 * sampled);
+  traits->near     = (PetscBool)(sampled && 4 * near >= 3 * sampled);
 }
 } // namespace
 
