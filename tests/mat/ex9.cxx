@@ -445,7 +445,7 @@ static PetscErrorCode TestGather(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* 32,768 rows of six columns each, by no common offsets, among the 64 around them */
+/* 32,768 rows of six columns each among the 64 around them; the first 64 share their offsets, the others do not */
 static PetscErrorCode MatNearby(MatType type, Mat *A)
 {
   const PetscInt m = 32768;
@@ -458,7 +458,7 @@ static PetscErrorCode MatNearby(MatType type, Mat *A)
   PetscCall(MatSeqAIJSetPreallocation(*A, 6, NULL));
   for (PetscInt row = 0; row < m; row++) {
     for (PetscInt k = 0; k < 6; k++) {
-      const PetscInt column = row / 64 * 64 + (row + k * (2 * (row % 5) + 5)) % 64;
+      const PetscInt step = row < 64 ? 5 : 2 * (row % 5) + 5, column = row / 64 * 64 + (row + k * step) % 64;
 
       PetscCall(MatSetValue(*A, row, column, Entry(row, column), INSERT_VALUES));
     }
@@ -468,7 +468,7 @@ static PetscErrorCode MatNearby(MatType type, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not gathered unless it is asked for, since neighbours share x anyway; all slices have offsets then */
+/* Not gathered unless it is asked for, since neighbours share x anyway; all slices have offsets then, those of the first rows too */
 static PetscErrorCode TestNearby(void)
 {
   const char   says[] = "neighbours share parts of x, which is not gathered";

@@ -461,7 +461,7 @@ inline bool SmallSystems()
 }
 
 /* Every combination of groups, tiles and thresholds, for each compression, and some gathered; their number has no common divisor with that of compressions or kinds of values. bs is that of the matrix, to be filled in, where it is PETSC_DECIDE.
-   Where systems shall be small every fifth: all groups, tiles and thresholds still occur */
+   Where systems shall be small every fifth, and those with deltas in all slices: all groups, tiles and thresholds still occur */
 inline std::vector<AIJTCParams> ParamsToTry()
 {
   const PetscInt window[]    = {0, 8192, 64, 1};
@@ -485,9 +485,10 @@ inline std::vector<AIJTCParams> ParamsToTry()
   all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH, 4096, 0});
   all.push_back({1024, 128, 8192, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 2}); /* gathered where the matrix allows */
   all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8});
-  all.push_back({256, 40, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE}); /* deltas in all slices */
+  all.push_back({256, 40, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE}); /* deltas in all slices of rows */
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE});
   if (!SmallSystems()) return all;
-  std::vector<AIJTCParams> some;
+  std::vector<AIJTCParams> some(all.end() - 2, all.end());
 
   for (size_t k = 0; k < all.size(); k += 5) some.push_back(all[k]);
   return some;

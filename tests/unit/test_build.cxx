@@ -127,7 +127,7 @@ TEST_P(Build, ProbeIsTheHosts)
   for (ValueKind kind : ValueKinds()) {
     SetValues(A, kind);
     Array<PetscScalar> a(true, A.a);
-    AIJTCTraits        host = {0, -1, PETSC_FALSE, PETSC_TRUE, (PetscBool)2}, device = {0, -2, PETSC_FALSE, PETSC_FALSE, (PetscBool)3};
+    AIJTCTraits        host = {0, -1, PETSC_FALSE, PETSC_TRUE, PETSC_FALSE}, device = {0, -2, PETSC_TRUE, PETSC_FALSE, PETSC_TRUE};
 
     ASSERT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &host, nullptr), PETSC_SUCCESS);
     ASSERT_EQ(AIJTCProbe_CUDA(A.m, i, j, a, &device, nullptr), PETSC_SUCCESS);

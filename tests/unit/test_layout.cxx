@@ -1293,9 +1293,9 @@ PetscInt LongestRow(const Csr &A)
 class Probe : public ::testing::TestWithParam<ProbeCase> { };
 
 /* What the probe finds, begun with what it should not leave */
-AIJTCTraits TraitsOf(const Csr &A, Made made)
+AIJTCTraits TraitsOf(const Csr &A, Made made, PetscBool before)
 {
-  AIJTCTraits traits = {0, -1, (PetscBool)2, (PetscBool)2, (PetscBool)2};
+  AIJTCTraits traits = {0, -1, before, before, before};
 
   if (made == Made::OnHost) {
     EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr), PETSC_SUCCESS);
@@ -1307,6 +1307,16 @@ AIJTCTraits TraitsOf(const Csr &A, Made made)
 
   EXPECT_EQ(AIJTCProbe_CUDA(A.m, i, j, a, &traits, nullptr), PETSC_SUCCESS);
 #endif
+  return traits;
+}
+
+AIJTCTraits TraitsOf(const Csr &A, Made made)
+{
+  const AIJTCTraits traits = TraitsOf(A, made, PETSC_FALSE), again = TraitsOf(A, made, PETSC_TRUE);
+
+  EXPECT_EQ(again.common, traits.common);
+  EXPECT_EQ(again.distinct, traits.distinct);
+  EXPECT_EQ(again.near, traits.near);
   return traits;
 }
 
@@ -1438,7 +1448,7 @@ void ExpectDistinct(Made made)
   EXPECT_FALSE(distinct(WithDistinctGroups(47)));
 }
 
-/* 32 rows of five entries, which lie in so many sectors of x (of 4 columns, as `sectors` counts them), and in each of `groups` groups the same. No common offsets */
+/* 32 rows of five entries, which lie in so many sectors of x, and in each of `groups` groups the same. No common offsets */
 Csr WithSectors(PetscInt sectors, PetscInt groups = 1, PetscInt row = 5)
 {
   Csr A;
@@ -1450,6 +1460,15 @@ Csr WithSectors(PetscInt sectors, PetscInt groups = 1, PetscInt row = 5)
     A.i.push_back((PetscInt)A.j.size());
   }
   SetValues(A, ValueKind::Random);
+  return A;
+}
+
+Csr FirstRows(PetscInt m, Csr A)
+{
+  A.m = m;
+  A.i.resize(m + 1);
+  A.j.resize(A.i[m]);
+  A.a.resize(A.i[m]);
   return A;
 }
 
@@ -1469,12 +1488,7 @@ Csr WithNearGroups(PetscInt groups)
 
 void ExpectNear(Made made)
 {
-  const auto near = [made](const Csr &A) {
-    const AIJTCTraits traits = TraitsOf(A, made);
-
-    EXPECT_TRUE(traits.near == PETSC_FALSE || traits.near == PETSC_TRUE);
-    return traits.near == PETSC_TRUE;
-  };
+  const auto near = [made](const Csr &A) { return (bool)TraitsOf(A, made).near; };
 
   for (const Csr &A : {SevenPoint(17), Blocks(TwentySevenPoint(9), 3), Banded(2048, 2049, {0, 1})}) EXPECT_FALSE(near(A)) << "common offsets";
   EXPECT_FALSE(near(Renumbered(SevenPoint(24))));
@@ -1483,6 +1497,8 @@ void ExpectNear(Made made)
   EXPECT_TRUE(near(Renumbered(SevenPoint(24), true, 64)));
   EXPECT_FALSE(near(FromLengths(5, std::vector<PetscInt>(100, 0)))) << "no nonzeros";
   EXPECT_FALSE(near(FromLengths(5, std::vector<PetscInt>()))) << "no rows";
+  EXPECT_TRUE(near(FirstRows(20, WithSectors(60))));
+  EXPECT_FALSE(near(FirstRows(20, WithSectors(61))));
   EXPECT_TRUE(near(WithSectors(96)));
   EXPECT_FALSE(near(WithSectors(97)));
   EXPECT_TRUE(near(WithSectors(400, 1, AIJTC_PROBE_ROW)));

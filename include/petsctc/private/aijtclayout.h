@@ -144,7 +144,7 @@ struct AIJTCParams {
   AIJTCCompress compress;
   PetscCount    dict_min;           /* the least number of stored values that a dictionary is made for, 1 or more. It costs a load that waits for another: below some 10^6 values that is more than it saves */
   PetscInt      gather;             /* slices of a block of rows that gathers its x together; 0: no such blocks */
-  PetscBool     near = PETSC_FALSE; /* there are none because neighbours share sectors of x as they are (AIJTCTraits); all slices have deltas then. Decided where gather is, else kept */
+  PetscBool     near = PETSC_FALSE; /* gather is 0 because neighbours share sectors of x as they are (AIJTCTraits), and all slices of rows have deltas. Decided where gather is, else kept */
 };
 
 /* One layout in one memory space (host or device). Arrays of no length are NULL. Host: every array is an allocation of its own. Device: memory[] is owned, the arrays lie in it. nrid and the
