@@ -12,12 +12,10 @@ constexpr PetscInt   WINDOW_COMMON = 8192, WINDOW_OTHER = 1024;
 constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 128, SHORT_MAX_UNEVEN = 8, SHORT_MAX_UNEVEN_MANY = 16; /* lengths */
 constexpr PetscInt   ROWS_FOR_LONGER_SHORT = 1000000;
 constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768, ROWS_FOR_FOUR_TILES = 65536;
-constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6; /* mean, at most */
+constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6, LENGTH_FOR_NEAR = 8; /* mean, at most */
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6 /* at least */;
-constexpr PetscCount DICT_MIN                     = 800000;
+constexpr PetscCount DICT_MIN = 800000, NONZEROS_FOR_NEAR = 1000000 /* at most */;
 constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
-constexpr PetscInt   LENGTH_FOR_NEAR   = 8;                                                                /* mean, at most */
-constexpr PetscCount NONZEROS_FOR_NEAR = 1000000;                                                          /* at most */
 
 /* Where rows do not share their offsets: can slices of rows take all of them? */
 bool AllMayBeShort(PetscInt longest)
