@@ -58,13 +58,20 @@ enum {
   AIJTC_MAT_DOTS = 4 /* of a product */
 };
 
-typedef struct {
-  MatAIJTCSettings settings;
-  char            *held;    /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
-  PetscBool        valid;   /* the layout below stands for the matrix with this key */
-  Mat              address; /* key */
+typedef struct { /* of which matrix, pattern and values something was made (pattern.cxx) */
+  Mat              address;
   PetscObjectId    id;
   PetscObjectState nonzerostate, state;
+  PetscInt         n; /* columns, and nonzeros */
+  PetscCount       nnz;
+} MatAIJTCKey;
+
+typedef struct {
+  MatAIJTCSettings settings;
+  char            *held;  /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
+  PetscBool        valid; /* the layout below stands for the matrix with this key */
+  MatAIJTCKey      key;
+  MatAIJTCKey      device;      /* for which pattern PETSc's arrays on the device were last found to be right */
   PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
   AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
   PetscInt         builds, refreshes;
@@ -82,6 +89,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCGetClass(PetscInt, MatAIJTCClass **);
 PETSC_INTERN MatAIJTCClass *MatAIJTCClassOf(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCGetData(Mat, Mat_AIJTC **);
 PETSC_INTERN PetscErrorCode MatAIJTCGetBlocks(Mat, Mat[2]);
+PETSC_INTERN PetscErrorCode MatAIJTCGetBlocksOrSelf(Mat, Mat[2]);
 PETSC_INTERN PetscErrorCode MatAIJTCBrand(Mat, MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCBrandResult(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatAIJTCStrip(Mat);
@@ -118,6 +126,13 @@ PETSC_INTERN PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_SeqTranspose(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCSetOps_Common(MatAIJTCClass *, PetscInt);
+
+/* pattern.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCSamePattern(Mat, const MatAIJTCKey *, PetscBool *);
+PETSC_INTERN PetscErrorCode MatAIJTCSetKey(Mat, MatAIJTCKey *);
+#if PETSCTC_HAVE_CUDA
+PETSC_INTERN PetscErrorCode MatAIJTCGetDevicePattern(Mat, PetscCount, const PetscInt **, const PetscInt **);
+#endif
 
 /* layoutlife.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyLayout(Mat_AIJTC *);
@@ -156,7 +171,8 @@ PETSC_INTERN PetscErrorCode MatAIJTCMultAndCheck(Mat, const MatAIJTCClass *, Mat
 #define AIJTC_CHECK_RTOL (PetscDefined(USE_REAL_SINGLE) ? 1e-4 : 1e-12)
 
 #if PETSCTC_HAVE_CUDA
-PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat); /* seqaijtcops.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCSyncHost(Mat); /* seqaijtcops.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCHostIsNewest(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCSettleBinding(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCReleaseCSR(Mat, const MatAIJTCClass *, Mat_AIJTC *); /* release.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCGetDeviceValues(Mat, const PetscScalar **);          /* layoutlife.cxx */

@@ -89,7 +89,7 @@ PetscErrorCode MatAIJTCGetDeviceValues(Mat A, const PetscScalar **a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* In parent scope, as MatSeqAIJCUSPARSEGetIJ() asks for the exact type. It gives a pointer for each row also for a matrix that AIJCUSPARSE keeps by its nonempty rows */
+/* In parent scope */
 static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCount nnz)
 {
   const PetscInt    *i, *j;
@@ -101,8 +101,8 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
 
   PetscFunctionBegin;
   PetscCall(PetscGetCurrentCUDAStream(&stream));
+  PetscCall(MatAIJTCGetDevicePattern(A, nnz, &i, &j));
   PetscCall(MatAIJTCGetDeviceValues(A, &a));
-  PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(PetscLogGpuTimeBegin());
   PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, a, &traits, stream));
   PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, &traits, &params));
@@ -204,23 +204,20 @@ static PetscErrorCode MatAIJTCRefreshValues(Mat A, const MatAIJTCClass *c, Mat_A
 */
 PetscErrorCode MatAIJTCUpdateLayout(Mat A, const MatAIJTCClass *c, Mat_AIJTC *tc)
 {
-  const PetscObjectState state   = ((PetscObject)A)->state;
-  const PetscObjectId    id      = ((PetscObject)A)->id;
-  const PetscBool        pattern = (PetscBool)(tc->address == A && tc->id == id && tc->nonzerostate == A->nonzerostate), valid = tc->valid;
-  PetscBool              fits = PETSC_FALSE;
+  const PetscObjectState state = ((PetscObject)A)->state;
+  const PetscBool        valid = tc->valid;
+  PetscBool              pattern, fits = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if (valid && pattern && tc->state == state) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCSamePattern(A, &tc->key, &pattern));
+  if (valid && pattern && tc->key.state == state) PetscFunctionReturn(PETSC_SUCCESS);
   tc->valid = PETSC_FALSE; /* should anything fail below */
   if (!pattern) tc->values_vary = PETSC_FALSE;
   if (valid && pattern) PetscCall(MatAIJTCRefreshValues(A, c, tc, &fits));
   if (!fits) PetscCall(MatAIJTCBuildLayout(A, c, tc));
   PetscCheck(state == ((PetscObject)A)->state, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Building the layout changed the state of the matrix");
-  tc->valid        = PETSC_TRUE;
-  tc->address      = A;
-  tc->id           = id;
-  tc->nonzerostate = A->nonzerostate;
-  tc->state        = state;
+  PetscCall(MatAIJTCSetKey(A, &tc->key));
+  tc->valid = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

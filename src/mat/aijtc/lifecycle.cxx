@@ -30,7 +30,7 @@ static PetscErrorCode MatCreate_AIJTC(Mat A, PetscBool mpi)
   PetscFunctionBegin;
   PetscCall(MatAIJTCChooseBackend(A, &cuda));
   PetscCall(MatAIJTCGetClass((cuda ? AIJTC_SEQ_CUDA : AIJTC_SEQ_HOST) + (mpi ? 1 : 0), &c));
-  PetscCall(MatSetType(A, c->parenttype));
+  MatAIJTCCallParent(NULL, NULL, MatSetType(A, c->parenttype)); /* plain whatever -mat_seqaij_type says: the scope is what the option's function looks at */
   if (!A->factortype) PetscCall(MatAIJTCBrand(A, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -69,11 +69,14 @@ static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, 
 
   PetscFunctionBegin;
   if (reuse == MAT_INPLACE_MATRIX) {
+    MatAIJTCScope  scope;
     PetscErrorCode ierr;
     PetscBool      unchanged;
 
     PetscCall(MatAIJTCStrip(A));
+    PetscCall(MatAIJTCScopeBegin(&scope, NULL, NULL, NULL, NULL));
     ierr = MatConvert(A, type, reuse, M);
+    PetscCall(MatAIJTCScopeEnd(&scope));
     if (ierr) { /* still ours if nothing became of it */
       PetscCall(PetscObjectTypeCompare((PetscObject)A, c->parenttype, &unchanged));
       if (unchanged) PetscCall(MatAIJTCBrand(A, c));
@@ -83,7 +86,7 @@ static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From any type that converts to the parent: convert, then brand. The root name keeps an MPI matrix on one process what it is, as for other subclasses of AIJ */
+/* From any type that converts to the parent: convert, then brand. In scope, in which a new SEQAIJ stays plain under -mat_seqaij_type: as one of ours it would ask this function for its conversion, without end. The root name keeps an MPI matrix on one process what it is, as for other subclasses of AIJ */
 static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatType type, MatReuse reuse, Mat *M, PetscInt number)
 {
   MatAIJTCClass *c;
@@ -96,7 +99,7 @@ static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatType type, MatReuse reuse, 
   PetscCall(MatAIJTCGetClass(number, &c));
   if (reuse == MAT_REUSE_MATRIX) MatAIJTCCallParent(*M, NULL, MatConvert(A, c->parenttype, reuse, M));
   else {
-    PetscCall(MatConvert(A, c->parenttype, reuse, M));
+    MatAIJTCCallParent(NULL, NULL, MatConvert(A, c->parenttype, reuse, M));
     PetscCall(MatAIJTCBrand(*M, c));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -28,6 +28,20 @@ static PetscErrorCode MatPermute_MPIAIJTC(Mat A, IS rows, IS cols, Mat *B)
 }
 
 #if PETSCTC_HAVE_CUDA
+/* The parent calls the sequential function on the host arrays of its blocks: see MatEliminateZeros_SeqAIJTC() */
+static PetscErrorCode MatEliminateZeros_MPIAIJTC(Mat A, PetscBool keep)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+  Mat                  b[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetBlocks(A, b));
+  for (Mat B : b) PetscCall(MatAIJTCSyncHost(B));
+  PetscCall((*c->parent.eliminatezeros)(A, keep));
+  for (Mat B : b) PetscCall(MatAIJTCHostIsNewest(B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Reused submatrices get their new values in the host arrays, whatever the device holds of them */
 static PetscErrorCode MatCreateSubMatrices_MPIAIJTC(Mat A, PetscInt n, const IS rows[], const IS cols[], MatReuse reuse, Mat *B[])
 {
@@ -61,7 +75,8 @@ PetscErrorCode MatAIJTCSetOps_MPI(MatAIJTCClass *c)
     PetscCall(MatAIJTCSetOps_Reductions(c));
     PetscCall(MatAIJTCSetOps_Diagonal(c));
     c->mine.createsubmatrices = MatCreateSubMatrices_MPIAIJTC;
-    c->composed[2]            = {"MatMPIAIJGetLocalMatMerge_C", (MatAIJTCFn)MatMPIAIJGetLocalMatMerge_MPIAIJTC, NULL};
+    if (c->parent.eliminatezeros) c->mine.eliminatezeros = MatEliminateZeros_MPIAIJTC;
+    c->composed[2] = {"MatMPIAIJGetLocalMatMerge_C", (MatAIJTCFn)MatMPIAIJGetLocalMatMerge_MPIAIJTC, NULL};
   }
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -116,6 +116,19 @@ PetscErrorCode MatAIJTCGetBlocks(Mat A, Mat b[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The blocks of an MPI matrix, or a sequential matrix itself and NULL */
+PetscErrorCode MatAIJTCGetBlocksOrSelf(Mat A, Mat b[2])
+{
+  PetscBool mpi;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  b[0] = A;
+  b[1] = NULL;
+  if (mpi) PetscCall(MatAIJTCGetBlocks(A, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TakeComposed(Mat A, const MatAIJTCClass *c, PetscBool take)
 {
   PetscFunctionBegin;

@@ -4,6 +4,8 @@
    One function serves as ops->productsetfromoptions and as the composed hook for mixed types. It lets PETSc choose the phases, then puts wrappers before them that open the scope
    again. What the wrappers have to call is kept in a container on the result; some phases replace the result's header, and with it what is composed there, so the container is
    held across each phase and composed again.
+
+   Two rules (docs/mat-inheritance.md): an operand with a hook of its own, a MATTRANSPOSEVIRTUAL say, goes first; and what PETSc changed during a phase stays.
 */
 #include <petsctc/private/aijtcimpl.h>
 
@@ -13,20 +15,21 @@ static constexpr char PRODUCT_CONTAINER[] = "__AIJTC_product";
 typedef enum {
   AIJTC_B_AS_IT_IS,
   AIJTC_B_EXPLICIT,  /* a MAIJ: PETSc multiplies on the device only what MatCreateMAIJ() made from an exact AIJCUSPARSE */
-  AIJTC_B_TRANSPOSED /* A B^T of sequential AIJCUSPARSE crashes: A times the transpose of B instead */
+  AIJTC_B_TRANSPOSED /* A B^T of sequential AIJCUSPARSE crashes, and in parallel PETSc computes it wrongly again: A times the transpose of B instead */
 } MatAIJTCOperand;
 
 typedef struct {
   PetscErrorCode (*symbolic)(Mat), (*numeric)(Mat); /* PETSc's */
-  MatAIJTCOperand  operand;
-  Mat              B;      /* the product's B in a type that the parent multiplies; NULL: as it is */
-  Mat              source; /* what it was made from, and in which state: another B may be put in place, or its values may change */
-  PetscObjectState state;
-  PetscBool        host;      /* PETSc multiplies these device matrices on the host */
-  PetscBool        copies;    /* PETSc's symbolic phase keeps a copy of A's values ... */
-  Mat              symbolicA; /* ... of this A in this state */
-  PetscObjectState stateA;
-  PetscBool        hostdense; /* the result was a MATSEQDENSE when it was given to the symbolic phase */
+  MatAIJTCOperand    operand;
+  Mat                B;      /* the product's B in a type that the parent multiplies; NULL: as it is */
+  PetscObjectId      source; /* what it was made from, and in which state: another B may be put in place, or its values may change */
+  PetscObjectState   state, nonzerostate;
+  PetscBool          host;      /* PETSc multiplies these device matrices on the host */
+  PetscBool          copies;    /* PETSc's symbolic phase keeps a copy of A's values ... */
+  Mat                symbolicA; /* ... of this A in this state */
+  PetscObjectState   stateA;
+  PetscCtxDestroyFn *destroy;   /* ... in data of its own, which this destroys */
+  PetscBool          hostdense; /* the result was a MATSEQDENSE when it was given to the symbolic phase */
 } MatAIJTCProduct;
 
 static PetscErrorCode MatAIJTCProductDestroy(PetscCtxRt ctx)
@@ -50,13 +53,16 @@ typedef struct {
   MatAIJTCScope    scope;
 } MatAIJTCPhase;
 
-static PetscErrorCode MatIsDeviceSeqAIJ(Mat A, PetscBool *is)
+/* A parallel matrix, or a sequential one whose products are made on the device */
+static PetscErrorCode MatIsParallelOrDevice(Mat A, PetscBool *is)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
   PetscBool            bound;
 
   PetscFunctionBegin;
-  if (c) *is = (PetscBool)(c->cuda && !c->mpi);
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, is));
+  if (*is) PetscFunctionReturn(PETSC_SUCCESS);
+  if (c) *is = c->cuda;
   else PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, is));
   PetscCall(MatBoundToCPU(A, &bound));
   if (bound) *is = PETSC_FALSE;
@@ -71,8 +77,8 @@ static PetscErrorCode MatAIJTCChooseOperand(const Mat_Product *p, MatAIJTCProduc
   PetscFunctionBegin;
   product->operand = AIJTC_B_AS_IT_IS;
   if (p->type == MATPRODUCT_ABt) {
-    PetscCall(MatIsDeviceSeqAIJ(p->A, &a));
-    PetscCall(MatIsDeviceSeqAIJ(p->B, &b));
+    PetscCall(MatIsParallelOrDevice(p->A, &a));
+    PetscCall(MatIsParallelOrDevice(p->B, &b));
     if (a && b) product->operand = AIJTC_B_TRANSPOSED;
   } else if (c && c->cuda) {
     PetscCall(PetscObjectTypeCompareAny((PetscObject)p->B, &maij, MATSEQMAIJ, MATMPIMAIJ, ""));
@@ -81,20 +87,42 @@ static PetscErrorCode MatAIJTCChooseOperand(const Mat_Product *p, MatAIJTCProduc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A transpose made before gets the values that B has now. Where the state of B's pattern has changed PETSc refuses to do so, though the pattern may be the same */
+static PetscErrorCode MatAIJTCTransposeAgain(Mat B, PetscBool samestate, Mat T)
+{
+  PetscFunctionBegin;
+  if (samestate) {
+    PetscCall(MatTranspose(B, MAT_REUSE_MATRIX, &T));
+#if PETSCTC_HAVE_CUDA
+    Mat b[2];
+
+    PetscCall(MatAIJTCGetBlocksOrSelf(T, b));
+    for (Mat block : b) {
+      if (block) PetscCall(MatAIJTCHostIsNewest(block));
+    }
+#endif
+  } else {
+    Mat another;
+
+    PetscCall(MatTranspose(B, MAT_INITIAL_MATRIX, &another));
+    PetscCall(MatAIJTCStrip(another));
+    PetscCall(MatCopy(another, T, SAME_NONZERO_PATTERN));
+    PetscCall(MatDestroy(&another));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* B^T as a plain parent. Once there it stays the same object, whose arrays the symbolic phase may have kept */
 static PetscErrorCode MatAIJTCTransposeOperand(const Mat_Product *p, MatAIJTCProduct *product)
 {
   PetscFunctionBegin;
-  if (product->B && product->source == p->B) {
-    PetscCall(MatTranspose(p->B, MAT_REUSE_MATRIX, &product->B));
-#if PETSCTC_HAVE_CUDA
-    PetscCall(MatAIJTCHostIsNewest(product->B));
-#endif
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (product->B && product->source == ((PetscObject)p->B)->id) PetscCall(MatAIJTCTransposeAgain(p->B, (PetscBool)(product->nonzerostate == p->B->nonzerostate), product->B));
+  else {
+    PetscCall(MatDestroy(&product->B));
+    PetscCall(MatTranspose(p->B, MAT_INITIAL_MATRIX, &product->B));
+    PetscCall(MatAIJTCStrip(product->B));
   }
-  PetscCall(MatDestroy(&product->B));
-  PetscCall(MatTranspose(p->B, MAT_INITIAL_MATRIX, &product->B));
-  PetscCall(MatAIJTCStrip(product->B));
+  product->nonzerostate = p->B->nonzerostate;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -108,13 +136,13 @@ static PetscErrorCode MatAIJTCConvertOperand(const Mat_Product *p, MatAIJTCProdu
   if (product->operand == AIJTC_B_AS_IT_IS) PetscFunctionReturn(PETSC_SUCCESS);
   if (product->operand == AIJTC_B_EXPLICIT) PetscCall(MatMAIJGetAIJ(p->B, &inner));
   PetscCall(PetscObjectStateGet((PetscObject)inner, &state));
-  if (product->B && product->source == p->B && product->state == state) PetscFunctionReturn(PETSC_SUCCESS);
+  if (product->B && product->source == ((PetscObject)p->B)->id && product->state == state) PetscFunctionReturn(PETSC_SUCCESS);
   if (product->operand == AIJTC_B_TRANSPOSED) PetscCall(MatAIJTCTransposeOperand(p, product));
   else {
     PetscCall(MatDestroy(&product->B));
     PetscCall(MatConvert(p->B, c->parenttype, MAT_INITIAL_MATRIX, &product->B));
   }
-  product->source = p->B;
+  product->source = ((PetscObject)p->B)->id;
   product->state  = state;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -155,35 +183,25 @@ static PetscErrorCode MatAIJTCPhaseBegin(Mat C, MatAIJTCPhase *phase)
   if (phase->product->B) p->B = phase->product->B;
   if (phase->product->operand == AIJTC_B_TRANSPOSED) p->type = MATPRODUCT_AB;
   PetscCall(MatAIJTCScopeBegin(&phase->scope, p->A, phase->B, p->C, C));
+  for (int k = 0; k < 3; k++) PetscCall(PetscObjectReference((PetscObject)phase->scope.A[k])); /* a phase may let go of an operand, which is branded after it */
   if (phase->product->host) PetscCall(MatAIJTCKeepBlocks(phase));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What PhaseBegin() has put in place goes, unless PETSc has put something else there: that stays */
 static PetscErrorCode MatAIJTCPhaseEnd(Mat C, MatAIJTCPhase *phase)
 {
+  Mat_Product *p = C->product;
+
   PetscFunctionBegin;
   PetscCall(MatAIJTCScopeEnd(&phase->scope));
-  if (C->product) {
-    C->product->B    = phase->B;
-    C->product->type = phase->type;
+  if (p && phase->product->B && p->B == phase->product->B) {
+    p->B = phase->B;
+    if (phase->product->operand == AIJTC_B_TRANSPOSED && p->type == MATPRODUCT_AB) p->type = phase->type;
   }
+  for (int k = 0; k < 3; k++) PetscCall(PetscObjectDereference((PetscObject)phase->scope.A[k]));
   PetscCall(PetscObjectCompose((PetscObject)C, PRODUCT_CONTAINER, phase->container));
   PetscCall(PetscObjectDereference(phase->container));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatAIJTCSyncHost(Mat A)
-{
-  PetscFunctionBegin;
-#if PETSCTC_HAVE_CUDA
-  const PetscScalar *v;
-
-  if (!A || A->offloadmask != PETSC_OFFLOAD_GPU) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJGetArrayRead(A, &v));
-  PetscCall(MatSeqAIJRestoreArrayRead(A, &v));
-#else
-  (void)A;
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -193,9 +211,10 @@ static PetscErrorCode MatAIJTCSyncHost(Mat A)
 */
 static PetscErrorCode MatAIJTCSyncOperands(const MatAIJTCPhase *phase)
 {
+  PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
   const bool triple = phase->type == MATPRODUCT_PtAP || phase->type == MATPRODUCT_RARt || phase->type == MATPRODUCT_ABC;
 
-  PetscFunctionBegin;
   for (int k = 0; k < 3; k++) {
     const MatAIJTCClass *c    = phase->scope.c[k];
     Mat                  b[2] = {phase->scope.A[k], NULL};
@@ -204,6 +223,9 @@ static PetscErrorCode MatAIJTCSyncOperands(const MatAIJTCPhase *phase)
     if (c->mpi) PetscCall(MatAIJTCGetBlocks(phase->scope.A[k], b));
     for (Mat B : b) PetscCall(MatAIJTCSyncHost(B));
   }
+#else
+  (void)phase;
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -215,6 +237,7 @@ static PetscErrorCode MatAIJTCCopyAgain(Mat C, MatAIJTCPhase *phase)
 
   PetscFunctionBegin;
   if (!phase->product->copies || (phase->product->symbolicA == p->A && phase->product->stateA == state)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(p->destroy == phase->product->destroy, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "A scaled transpose times a dense matrix cannot be computed again after its values changed: use MAT_INITIAL_MATRIX");
   if (p->destroy) PetscCall((*p->destroy)(&p->data));
   p->data                 = NULL;
   p->destroy              = NULL;
@@ -224,6 +247,7 @@ static PetscErrorCode MatAIJTCCopyAgain(Mat C, MatAIJTCPhase *phase)
   phase->product->numeric   = C->ops->productnumeric;
   phase->product->symbolicA = p->A;
   phase->product->stateA    = state;
+  phase->product->destroy   = p->destroy;
   C->ops->productsymbolic   = MatProductSymbolic_AIJTC;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -238,8 +262,10 @@ static PetscErrorCode MatAIJTCCallNumeric(Mat C, MatAIJTCPhase *phase)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The result's own entry stays: a MATTRANSPOSEVIRTUAL with a factor has put its function there, which calls this one */
 static PetscErrorCode MatProductNumeric_AIJTC(Mat C)
 {
+  PetscErrorCode (*const entry)(Mat) = C->ops->productnumeric;
   MatAIJTCProduct *product;
   MatAIJTCPhase    phase;
   PetscErrorCode   ierr;
@@ -249,14 +275,14 @@ static PetscErrorCode MatProductNumeric_AIJTC(Mat C)
   PetscCall(PetscObjectContainerQuery((PetscObject)C, PRODUCT_CONTAINER, &product));
   PetscCall(MatAIJTCMultDense(C, (PetscBool)(product && product->hostdense), &done));
   if (done) {
-    C->ops->productnumeric = MatProductNumeric_AIJTC;
+    C->ops->productnumeric = entry;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   ierr                   = MatAIJTCCallNumeric(C, &phase);
   phase.product->numeric = C->ops->productnumeric; /* a product of three by two products sets it anew */
   PetscCall(MatAIJTCPhaseEnd(C, &phase));
-  C->ops->productnumeric = MatProductNumeric_AIJTC;
+  C->ops->productnumeric = entry;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -276,6 +302,7 @@ static PetscErrorCode MatProductSymbolic_AIJTC(Mat C)
   ierr                     = (*phase.product->symbolic)(C);
   phase.product->symbolicA = C->product->A;
   phase.product->stateA    = ((PetscObject)C->product->A)->state;
+  phase.product->destroy   = C->product->destroy;
   phase.product->numeric   = C->ops->productnumeric;
   PetscCall(MatAIJTCPhaseEnd(C, &phase));
   PetscCall(ierr);
@@ -313,13 +340,33 @@ static PetscErrorCode MatAIJTCChooseCopies(const Mat_Product *p, MatAIJTCProduct
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The hook of the first operand that has another one than ours: MATTRANSPOSEVIRTUAL, MATDIAGONAL and others know what to do with their inner matrices. NULL: none has */
+static PetscErrorCode MatAIJTCForeignHook(const Mat_Product *p, PetscErrorCode (**hook)(Mat))
+{
+  const Mat operands[] = {p->A, p->B, p->type == MATPRODUCT_ABC ? p->C : NULL};
+
+  PetscFunctionBegin;
+  *hook = NULL;
+  for (Mat X : operands) {
+    if (X && !*hook) PetscCall(PetscObjectQueryFunction((PetscObject)X, AIJTC_PRODUCT_HOOK, hook));
+    if (*hook == MatProductSetFromOptions_AIJTC) *hook = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatProductSetFromOptions_AIJTC(Mat C)
 {
+  PetscErrorCode (*hook)(Mat);
   MatAIJTCProduct *product;
   MatAIJTCPhase    phase;
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
+  PetscCall(MatAIJTCForeignHook(C->product, &hook));
+  if (hook) { /* as PETSc does where the others are plain: it may put inner matrices in place of operands and come back here */
+    PetscCall((*hook)(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscNew(&product));
   PetscCall(MatAIJTCChooseOperand(C->product, product));
   PetscCall(MatAIJTCChooseHost(C, product));

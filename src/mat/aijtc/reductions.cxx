@@ -31,14 +31,14 @@ PetscErrorCode MatAIJTCIsOnDevice(Mat A, PetscBool *device)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* In parent scope, as PETSc asks for the exact type. Full row pointers, also of a matrix with mostly empty rows. write: the device's values become the newest and the state is raised */
+/* In parent scope. write: the device's values become the newest and the state is raised */
 PetscErrorCode MatAIJTCGetDeviceCSR(Mat A, PetscBool write, MatAIJTCDeviceCSR *csr)
 {
   const PetscScalar *a;
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCGetNonzeros(A, &csr->nnz));
-  PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &csr->i, &csr->j));
+  PetscCall(MatAIJTCGetDevicePattern(A, csr->nnz, &csr->i, &csr->j));
   if (write) PetscCall(MatSeqAIJCUSPARSEGetArray(A, &csr->a));
   else {
     PetscCall(MatSeqAIJCUSPARSEGetArrayRead(A, &a));

@@ -47,12 +47,36 @@ static PetscErrorCode MatBindToCPU_SeqAIJTC(Mat A, PetscBool flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Brings values to the host that only the device has */
+PetscErrorCode MatAIJTCSyncHost(Mat A)
+{
+  const PetscScalar *v;
+
+  PetscFunctionBegin;
+  if (!A || A->offloadmask != PETSC_OFFLOAD_GPU) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetArrayRead(A, &v));
+  PetscCall(MatSeqAIJRestoreArrayRead(A, &v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent wrote the host's values and told nobody */
 PetscErrorCode MatAIJTCHostIsNewest(Mat A)
 {
   PetscFunctionBegin;
   if (A->offloadmask == PETSC_OFFLOAD_BOTH || A->offloadmask == PETSC_OFFLOAD_GPU) A->offloadmask = PETSC_OFFLOAD_CPU;
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent works on the host arrays as they are, and leaves the device with the old pattern */
+static PetscErrorCode MatEliminateZeros_SeqAIJTC(Mat A, PetscBool keep)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCSyncHost(A));
+  PetscCall((*c->parent.eliminatezeros)(A, keep));
+  PetscCall(MatAIJTCHostIsNewest(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -101,11 +125,8 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJTC(Mat A, MatAssemblyType type)
 /* The parent copies the host array as it is, even when the device has newer values */
 static PetscErrorCode MatStoreValues_SeqAIJTC(Mat A)
 {
-  const PetscScalar *a;
-
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJGetArrayRead(A, &a));
-  PetscCall(MatSeqAIJRestoreArrayRead(A, &a));
+  PetscCall(MatAIJTCSyncHost(A));
   PetscCall((*(PetscErrorCode(*)(Mat))MatAIJTCTheirs(A, "MatStoreValues_C"))(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -143,6 +164,7 @@ PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *c)
     m->bindtocpu   = MatBindToCPU_SeqAIJTC;
     m->assemblyend = MatAssemblyEnd_SeqAIJTC;
     m->transpose   = MatTranspose_SeqAIJTC;
+    if (c->parent.eliminatezeros) m->eliminatezeros = MatEliminateZeros_SeqAIJTC;
     m->load        = MatLoad_SeqAIJTC;
     c->composed[2] = {"MatSeqAIJCopySubArray_C", (MatAIJTCFn)MatSeqAIJCopySubArray_SeqAIJTC, NULL};
     c->composed[3] = {"MatStoreValues_C", (MatAIJTCFn)MatStoreValues_SeqAIJTC, NULL};

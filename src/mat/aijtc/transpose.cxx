@@ -107,7 +107,6 @@ static PetscErrorCode MatAIJTCTransposedRefresh(Mat A, MatAIJTCTransposed *t, Pe
 static PetscErrorCode MatAIJTCGetTransposed(Mat A, Mat_AIJTC **transposed)
 {
   const PetscObjectState state = ((PetscObject)A)->state;
-  const PetscObjectId    id    = ((PetscObject)A)->id;
   MatAIJTCTransposed    *t     = NULL;
   Mat_AIJTC             *own, *tc;
   PetscBool              same, pattern, valid, fits = PETSC_FALSE;
@@ -122,20 +121,17 @@ static PetscErrorCode MatAIJTCGetTransposed(Mat A, Mat_AIJTC **transposed)
   }
   *transposed = tc = &t->tc;
   PetscCall(PetscMemcmp(&tc->settings, &own->settings, sizeof(tc->settings), &same));
-  pattern = (PetscBool)(tc->address == A && tc->id == id && tc->nonzerostate == A->nonzerostate);
-  valid   = (PetscBool)(tc->valid && same);
-  if (valid && pattern && tc->state == state) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCSamePattern(A, &tc->key, &pattern));
+  valid = (PetscBool)(tc->valid && same);
+  if (valid && pattern && tc->key.state == state) PetscFunctionReturn(PETSC_SUCCESS);
   tc->valid    = PETSC_FALSE; /* should anything fail below */
   tc->settings = own->settings;
   if (!pattern) tc->values_vary = PETSC_FALSE;
   if (valid && pattern) PetscCall(MatAIJTCTransposedRefresh(A, t, &fits));
   if (!fits) PetscCall(MatAIJTCTransposedBuild(A, t));
   PetscCheck(state == ((PetscObject)A)->state, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Building the layout of the transpose changed the state of the matrix");
-  tc->valid        = PETSC_TRUE;
-  tc->address      = A;
-  tc->id           = id;
-  tc->nonzerostate = A->nonzerostate;
-  tc->state        = state;
+  PetscCall(MatAIJTCSetKey(A, &tc->key));
+  tc->valid = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
