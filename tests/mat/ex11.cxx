@@ -40,6 +40,83 @@ static PetscErrorCode CheckDiagonalBlock(Mat A, const char what[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* There and back, as a new matrix, into that again, and in place. What becomes an AIJ has blocks of the asked type */
+static PetscErrorCode CheckConversion(Mat A, Mat D, MatType type)
+{
+  Mat  B, C;
+  char what[64];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(what, sizeof(what), "to %s and back", type));
+  PetscCall(MatConvert(A, type, MAT_INITIAL_MATRIX, &B));
+  PetscCall(CheckMult(B, D, what));
+  PetscCall(MatConvert(B, MATAIJ, MAT_INITIAL_MATRIX, &C));
+  PetscCall(CheckMult(C, D, what));
+  PetscCall(CheckDiagonalBlock(C, what));
+  PetscCall(MatConvert(B, MATAIJ, MAT_REUSE_MATRIX, &C));
+  PetscCall(CheckMult(C, D, what));
+  PetscCall(MatConvert(C, type, MAT_INPLACE_MATRIX, &C));
+  PetscCall(CheckMult(C, D, what));
+  PetscCall(MatConvert(C, MATAIJ, MAT_INPLACE_MATRIX, &C));
+  PetscCall(CheckMult(C, D, what));
+  PetscCall(CheckDiagonalBlock(C, what));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckConversions(Mat A, Mat D)
+{
+  Mat B;
+
+  PetscFunctionBeginUser;
+  for (MatType type : {MATDENSE, MATBAIJ, MATIS}) PetscCall(CheckConversion(A, D, type));
+  PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, &B));
+  PetscCall(CheckMult(B, D, "to aij"));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
+  PetscCall(MatConvert(B, MATAIJ, MAT_INPLACE_MATRIX, &B));
+  PetscCall(CheckMult(B, D, "to aij in place"));
+  PetscCall(MatConvert(B, "aijtc", MAT_INPLACE_MATRIX, &B));
+  PetscCall(CheckMult(B, D, "to aijtc in place"));
+  PetscCall(MatConvert(B, MATDENSE, MAT_INPLACE_MATRIX, &B));
+  PetscCall(MatConvert(B, "aijtc", MAT_INPLACE_MATRIX, &B));
+  PetscCall(CheckMult(B, D, "from dense to aijtc in place"));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The entries of A again, as triples */
+static PetscErrorCode CheckCOO(Mat A, Mat D)
+{
+  PetscInt     start, end, total = 0, at = 0, m, n, *i, *j;
+  PetscScalar *v;
+  Mat          B;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  for (PetscInt row = start; row < end; row++) total += Width(row, 0);
+  PetscCall(PetscMalloc3(total, &i, total, &j, total, &v));
+  for (PetscInt row = start; row < end; row++) {
+    for (PetscInt k = 0; k < Width(row, 0); k++, at++) {
+      i[at] = row;
+      j[at] = Column(row, k, pattern.N);
+      v[at] = 2.0 * Entry(row, j[at]);
+    }
+  }
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &B));
+  PetscCall(MatSetSizes(B, m, n, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetType(B, MATAIJ));
+  PetscCall(MatSetPreallocationCOO(B, total, i, j));
+  PetscCall(MatSetValuesCOO(B, v, INSERT_VALUES));
+  PetscCall(CheckMult(B, D, "from triples"));
+  PetscCall(CheckDiagonalBlock(B, "from triples"));
+  PetscCall(MatDestroy(&B));
+  PetscCall(PetscFree3(i, j, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   Mat A, D, B, E;
@@ -53,6 +130,8 @@ int main(int argc, char **argv)
   PetscCall(MatScale(A, 2.0));
   PetscCall(MatScale(D, 2.0));
   PetscCall(CheckMult(A, D, "scaled"));
+  PetscCall(CheckConversions(A, D));
+  PetscCall(CheckCOO(A, D));
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &B));
   PetscCall(MatTranspose(D, MAT_INITIAL_MATRIX, &E));
   PetscCall(CheckDiagonalBlock(B, "transpose"));
