@@ -162,6 +162,16 @@ static PetscErrorCode ResetPreallocation(Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode NewPreallocation(Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatSeqAIJSetPreallocation(*A, 7, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, 7, NULL, 7, NULL));
+  PetscCall(FillGrid(*A, 2));
+  PetscCall(NewNonzeros(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode ResetHash(Mat *A)
 {
   PetscFunctionBeginUser;
@@ -194,6 +204,32 @@ static PetscErrorCode AddOther(Mat *A)
   PetscCall(CreateOther(*A, &B));
   PetscCall(MatAXPY(*A, 2, B, DIFFERENT_NONZERO_PATTERN));
   PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CopyOther(Mat *A)
+{
+  Mat B;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreateOther(*A, &B));
+  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatCopy(B, *A, DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The diagonal of rows that have lost theirs */
+static PetscErrorCode SetDiagonal(Mat *A)
+{
+  Vec d;
+
+  PetscFunctionBeginUser;
+  PetscCall(ShiftMissing(A));
+  PetscCall(MatCreateVecs(*A, NULL, &d));
+  PetscCall(VecSet(d, 9));
+  PetscCall(MatDiagonalSet(*A, d, INSERT_VALUES));
+  PetscCall(VecDestroy(&d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -307,9 +343,12 @@ static const struct {
   {"MatZeroRowsColumns()",                    ZeroRowsColumns   },
   {"MatSetValue() of new nonzeros",           NewNonzeros       },
   {"MatResetPreallocation()",                 ResetPreallocation},
+  {"MatSeqAIJSetPreallocation() again",       NewPreallocation  },
   {"MatResetHash()",                          ResetHash         },
   {"MatShift() of missing diagonal entries",  ShiftMissing      },
   {"MatAXPY() of another pattern",            AddOther          },
+  {"MatDiagonalSet()",                        SetDiagonal       },
+  {"MatCopy() of another pattern",            CopyOther         },
   {"MatHeaderReplace()",                      ReplaceByOther    },
   {"MatTranspose() in place",                 TransposeInPlace  },
   {"MatSetPreallocationCOO()",                NewCOO            },
