@@ -28,7 +28,7 @@ PetscErrorCode MatAIJTCGetNonzeros(Mat A, PetscCount *nnz)
   PetscFunctionBegin;
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Matrix of type %s gives no row structure", ((PetscObject)A)->type_name);
-  *nnz = m ? i[m] : 0;
+  *nnz = m && i ? i[m] : 0;
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -86,7 +86,29 @@ static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From any type that converts to the parent: convert, then brand. In scope, in which a new SEQAIJ stays plain under -mat_seqaij_type: as one of ours it would ask this function for its conversion, without end. The root name keeps an MPI matrix on one process what it is, as for other subclasses of AIJ */
+/*
+   To the parent, in scope, in which a new SEQAIJ stays plain under -mat_seqaij_type: as one of ours it would ask for this conversion, without end. The same option makes ours of the blocks of a plain MPIAIJ. PETSc sets
+   the type of each block of an MPIAIJCUSPARSE, which keeps the values of a plain SEQAIJ alone: so they are plain meanwhile, and after a conversion in place for good.
+*/
+static PetscErrorCode MatConvertToParent(Mat A, const MatAIJTCClass *c, MatReuse reuse, Mat *M)
+{
+  PetscBool mpi;
+  Mat       b[2] = {NULL, NULL};
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (mpi && !MatAIJTCClassOf(A)) PetscCall(MatAIJTCGetBlocks(A, b));
+  for (int k = 0; k < 2 && reuse == MAT_INPLACE_MATRIX; k++) {
+    if (!b[k]) continue;
+    PetscCall(MatAIJTCStrip(b[k]));
+    PetscCall(MatAIJTCForget(b[k]));
+    b[k] = NULL;
+  }
+  MatAIJTCCallParent(b[0], b[1], MatConvert(A, c->parenttype, reuse, M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* From any type that converts to the parent: convert, then brand. The root name keeps an MPI matrix on one process what it is, as for other subclasses of AIJ */
 static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatType type, MatReuse reuse, Mat *M, PetscInt number)
 {
   MatAIJTCClass *c;
@@ -99,7 +121,7 @@ static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatType type, MatReuse reuse, 
   PetscCall(MatAIJTCGetClass(number, &c));
   if (reuse == MAT_REUSE_MATRIX) MatAIJTCCallParent(*M, NULL, MatConvert(A, c->parenttype, reuse, M));
   else {
-    MatAIJTCCallParent(NULL, NULL, MatConvert(A, c->parenttype, reuse, M));
+    PetscCall(MatConvertToParent(A, c, reuse, M));
     PetscCall(MatAIJTCBrand(*M, c));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

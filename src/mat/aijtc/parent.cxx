@@ -142,7 +142,27 @@ static PetscErrorCode TakeComposed(Mat A, const MatAIJTCClass *c, PetscBool take
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The blocks of an MPI matrix become ours, of the matrix' own backend and with its settings. PETSc makes new ones at will, also by our type's name */
+/* A block of an MPI matrix becomes ours. PETSc makes new ones at will, also by our type's name, and plain SEQAIJ for MPIAIJCUSPARSE (MatResetHash()) */
+static PetscErrorCode BrandBlock(Mat A, MatAIJTCClass *s, Mat B)
+{
+  MatAIJTCClass *own = MatAIJTCClassOf(B);
+  PetscBool      plain, host;
+
+  PetscFunctionBegin;
+  if (own && own != s) PetscCall(MatConvert(B, s->parenttype, MAT_INPLACE_MATRIX, &B));
+  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQAIJ, &host));
+  if (host && s->cuda && B->assembled) PetscCall(MatConvert(B, s->parenttype, MAT_INPLACE_MATRIX, &B));
+  PetscCall(PetscObjectTypeCompare((PetscObject)B, s->parenttype, &plain));
+  if (plain) PetscCall(MatAIJTCBrand(B, s));
+  if (MatAIJTCClassOf(B) != s) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCSettingsCopy(A, B));
+#if PETSCTC_HAVE_CUDA
+  PetscCall(MatAIJTCSettleBinding(B));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the matrix' own backend and with its settings */
 static PetscErrorCode BrandBlocks(Mat A, MatAIJTCClass *c)
 {
   MatAIJTCClass *s = c - 1; /* the sequential class of the same parent */
@@ -151,16 +171,7 @@ static PetscErrorCode BrandBlocks(Mat A, MatAIJTCClass *c)
   PetscFunctionBegin;
   PetscCall(MatAIJTCGetBlocks(A, b));
   for (Mat B : b) {
-    PetscBool plain = PETSC_FALSE;
-
-    if (!B || B->hash_active) continue;
-    if (MatAIJTCClassOf(B) && MatAIJTCClassOf(B) != s) PetscCall(MatConvert(B, s->parenttype, MAT_INPLACE_MATRIX, &B));
-    PetscCall(PetscObjectTypeCompare((PetscObject)B, s->parenttype, &plain));
-    if (plain) PetscCall(MatAIJTCBrand(B, s));
-    PetscCall(MatAIJTCSettingsCopy(A, B));
-#if PETSCTC_HAVE_CUDA
-    PetscCall(MatAIJTCSettleBinding(B));
-#endif
+    if (B && !B->hash_active) PetscCall(BrandBlock(A, s, B));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

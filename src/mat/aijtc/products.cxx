@@ -24,11 +24,12 @@ typedef struct {
   Mat                B;      /* the product's B in a type that the parent multiplies; NULL: as it is */
   PetscObjectId      source; /* what it was made from, and in which state: another B may be put in place, or its values may change */
   PetscObjectState   state, nonzerostate;
-  PetscBool          host;      /* PETSc multiplies these device matrices on the host */
-  PetscBool          copies;    /* PETSc's symbolic phase keeps a copy of A's values ... */
-  Mat                symbolicA; /* ... of this A in this state */
+  PetscBool          host;   /* PETSc multiplies these device matrices on the host */
+  PetscBool          copies; /* PETSc's symbolic phase keeps a copy of A's values in this state */
   PetscObjectState   stateA;
-  PetscCtxDestroyFn *destroy;   /* ... in data of its own, which this destroys */
+  PetscBool          holds; /* and products of these operands: others put in their place would not be seen */
+  PetscObjectId      operands[3];
+  PetscCtxDestroyFn *destroy;   /* what destroys the data of the symbolic phase */
   PetscBool          hostdense; /* the result was a MATSEQDENSE when it was given to the symbolic phase */
 } MatAIJTCProduct;
 
@@ -229,33 +230,55 @@ static PetscErrorCode MatAIJTCSyncOperands(const MatAIJTCPhase *phase)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Both phases before the numeric one once more, if PETSc keeps a copy of what A was then. In scope */
-static PetscErrorCode MatAIJTCCopyAgain(Mat C, MatAIJTCPhase *phase)
+/* The operands, B as the user gave it */
+static inline void MatAIJTCOperandIds(const Mat_Product *p, Mat B, PetscObjectId id[3])
 {
-  Mat_Product           *p     = C->product;
-  const PetscObjectState state = ((PetscObject)p->A)->state;
+  id[0] = ((PetscObject)p->A)->id;
+  id[1] = ((PetscObject)B)->id;
+  id[2] = p->C ? ((PetscObject)p->C)->id : 0;
+}
+
+/* What the symbolic phase has left, and of which operands */
+static PetscErrorCode MatAIJTCSymbolicDone(Mat C, Mat B, MatAIJTCProduct *product)
+{
+  const Mat_Product *p = C->product;
 
   PetscFunctionBegin;
-  if (!phase->product->copies || (phase->product->symbolicA == p->A && phase->product->stateA == state)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(p->destroy == phase->product->destroy, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "A scaled transpose times a dense matrix cannot be computed again after its values changed: use MAT_INITIAL_MATRIX");
+  product->numeric = C->ops->productnumeric;
+  product->destroy = p->destroy;
+  product->stateA  = ((PetscObject)p->A)->state;
+  MatAIJTCOperandIds(p, B, product->operands);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Both phases before the numeric one once more, if PETSc keeps what is no more so. In scope */
+static PetscErrorCode MatAIJTCSymbolicAgain(Mat C, MatAIJTCPhase *phase)
+{
+  MatAIJTCProduct *product = phase->product;
+  Mat_Product     *p       = C->product;
+  PetscObjectId    id[3];
+  PetscBool        same;
+
+  PetscFunctionBegin;
+  MatAIJTCOperandIds(p, phase->B, id);
+  PetscCall(PetscArraycmp(id, product->operands, 3, &same));
+  if ((same || !(product->copies || product->holds)) && (!product->copies || product->stateA == ((PetscObject)p->A)->state)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(p->destroy == product->destroy, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "A product with a scaled transpose cannot be computed again after its operands changed: use MAT_INITIAL_MATRIX");
   if (p->destroy) PetscCall((*p->destroy)(&p->data));
   p->data                 = NULL;
   p->destroy              = NULL;
   C->ops->productsymbolic = NULL;
   PetscCall(MatProductSetFromOptions(C));
   PetscCall((*C->ops->productsymbolic)(C));
-  phase->product->numeric   = C->ops->productnumeric;
-  phase->product->symbolicA = p->A;
-  phase->product->stateA    = state;
-  phase->product->destroy   = p->destroy;
-  C->ops->productsymbolic   = MatProductSymbolic_AIJTC;
+  PetscCall(MatAIJTCSymbolicDone(C, phase->B, product));
+  C->ops->productsymbolic = MatProductSymbolic_AIJTC;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatAIJTCCallNumeric(Mat C, MatAIJTCPhase *phase)
 {
   PetscFunctionBegin;
-  PetscCall(MatAIJTCCopyAgain(C, phase));
+  PetscCall(MatAIJTCSymbolicAgain(C, phase));
   if (phase->product->host) PetscCall(MatAIJTCSyncOperands(phase));
   C->ops->productnumeric = phase->product->numeric;
   PetscCall((*phase->product->numeric)(C));
@@ -297,13 +320,10 @@ static PetscErrorCode MatProductSymbolic_AIJTC(Mat C)
   PetscCall(MatAIJTCPhaseBegin(C, &phase));
   PetscCall(MatAIJTCSyncOperands(&phase));
   PetscCall(PetscObjectTypeCompare((PetscObject)C, MATSEQDENSE, &phase.product->hostdense));
-  first                    = phase.scope.c[0];
-  C->ops->productsymbolic  = phase.product->symbolic;
-  ierr                     = (*phase.product->symbolic)(C);
-  phase.product->symbolicA = C->product->A;
-  phase.product->stateA    = ((PetscObject)C->product->A)->state;
-  phase.product->destroy   = C->product->destroy;
-  phase.product->numeric   = C->ops->productnumeric;
+  first                   = phase.scope.c[0];
+  C->ops->productsymbolic = phase.product->symbolic;
+  ierr                    = (*phase.product->symbolic)(C);
+  if (!ierr) PetscCall(MatAIJTCSymbolicDone(C, phase.B, phase.product));
   PetscCall(MatAIJTCPhaseEnd(C, &phase));
   PetscCall(ierr);
   if (first) PetscCall(MatAIJTCBrandResult(C, first->cuda));
@@ -329,12 +349,14 @@ static PetscErrorCode MatAIJTCChooseHost(Mat C, MatAIJTCProduct *product)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A^T D in parallel: PETSc multiplies with a MAIJ of A, which for an AIJCUSPARSE is a copy of its values */
+/* A^T D in parallel: PETSc multiplies with a MAIJ of A, which for an AIJCUSPARSE is a copy of its values. Products of three, and parallel ones, of device matrices hold products of their operands, or of their blocks */
 static PetscErrorCode MatAIJTCChooseCopies(const Mat_Product *p, MatAIJTCProduct *product)
 {
-  const MatAIJTCClass *c = MatAIJTCClassOf(p->A);
+  const MatAIJTCClass *c = MatAIJTCClassOf(p->A), *either = c ? c : MatAIJTCClassOf(p->B);
+  const bool           three = p->type == MATPRODUCT_PtAP || p->type == MATPRODUCT_RARt || p->type == MATPRODUCT_ABC;
 
   PetscFunctionBegin;
+  product->holds  = (PetscBool)(either && either->cuda && (either->mpi || three));
   product->copies = PETSC_FALSE;
   if (c && c->cuda && c->mpi && p->type == MATPRODUCT_AtB) PetscCall(PetscObjectBaseTypeCompare((PetscObject)p->B, MATMPIDENSE, &product->copies));
   PetscFunctionReturn(PETSC_SUCCESS);
