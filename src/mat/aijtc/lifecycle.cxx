@@ -62,6 +62,25 @@ static PetscErrorCode MatDuplicate_AIJTC(Mat A, MatDuplicateOption op, Mat *B)
 
 /* ---- conversion. Nothing is composed under a name of ours: factors copy A's composed functions and would not know to remove them. */
 
+/* Under -mat_seqaij_type nothing that lives on may stay a plain SEQAIJ: PETSc makes copies of the type's name, which are ours then, and empties those when it sets that name again. So the local matrix of a MATIS is ours, too */
+static PetscErrorCode MatAIJTCBrandLocal(Mat M, PetscBool cuda)
+{
+  char      type[64];
+  PetscBool is, set, asked = PETSC_FALSE;
+  Mat       L;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)M, MATIS, &is));
+  if (!is) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscOptionsGetString(((PetscObject)M)->options, ((PetscObject)M)->prefix, "-mat_seqaij_type", type, sizeof(type), &set));
+  if (set) PetscCall(PetscStrcmp(type, MATSEQAIJTC, &asked));
+  if (!asked) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatISGetLocalMat(M, &L));
+  PetscCall(MatAIJTCBrandResult(L, cuda));
+  PetscCall(MatISRestoreLocalMat(M, &L));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* From ours to any type that the parent converts to */
 static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, Mat *M)
 {
@@ -83,6 +102,7 @@ static PetscErrorCode MatConvert_AIJTC_Any(Mat A, MatType type, MatReuse reuse, 
     } else PetscCall(MatAIJTCForget(A));
     PetscCall(ierr);
   } else MatAIJTCCallParent(A, NULL, MatConvert(A, type, reuse, M));
+  PetscCall(MatAIJTCBrandLocal(*M, c->cuda));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -116,7 +136,7 @@ static PetscErrorCode MatConvert_Any_AIJTC(Mat A, MatType type, MatReuse reuse, 
 
   PetscFunctionBegin;
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
-  PetscCall(PetscStrcmp(type, MATAIJTC, &root));
+  PetscCall(PetscStrcmpAny(type, &root, MATAIJTC, MATAIJ, "")); /* aij: under -mat_seqaij_type it asks for ours */
   if (mpi && root) number |= 1;
   PetscCall(MatAIJTCGetClass(number, &c));
   if (reuse == MAT_REUSE_MATRIX) MatAIJTCCallParent(*M, NULL, MatConvert(A, c->parenttype, reuse, M));
