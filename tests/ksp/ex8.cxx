@@ -30,7 +30,7 @@ static bool IsPipelined(const Method *method)
   return method->variant && !strcmp(method->variant, "pipelined");
 }
 
-/* With one reduction: auto takes that too where the layout is read */
+/* With one reduction: auto takes that too, wherever it is resident */
 static bool IsSingle(const Method *method)
 {
   return method->variant && (!strcmp(method->variant, "single") || !strcmp(method->variant, "auto"));
@@ -505,7 +505,7 @@ static PetscErrorCode Decides(const Method *method, Mat A, Vec b)
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(Create(method, "decide", A, PCJACOBI, &ksp));
   PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, IsPipelined(method) || (method->variant && !strcmp(method->variant, "auto")) ? pipelined : held, &resident)); /* on the chip, whatever was asked for */
+  PetscCall(Views(ksp, IsPipelined(method) ? pipelined : held, &resident)); /* on the chip, whatever was asked for */
   PetscCall(Say("left open", (PetscBool)(resident == cuda && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));

@@ -427,7 +427,7 @@ int main(int argc, char **argv)
 
    testset:
       args: -dll_append ${PETSCTC_LIB} -mat_type aijtc
-      filter: sed -e "s/[0-9]* checks/checks/"
+      filter: grep -e checks -e failed | sed -e "s/[0-9]* checks/checks/"
       output_file: output/ex18.out
 
       test:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <petsctc/private/ksptcstreamed.h>
+#include "../precision.h"
 #include "layouts.h"
 
 /* Reductions of norms that leave some digits to compare */
@@ -495,6 +496,7 @@ private:
      work(b, d, side)                               what the other vectors are at first
      bind(x, r, d, work, side)                      the vectors of a call
      start(steps, n, v, w)                          sums of the first residual
+     step(steps, s, n, v, first, w, mult)           an iteration by the steps; mult(x, y, scaled): y <- A x, or A D x
 */
 template <class Method>
 class Solve {
@@ -507,7 +509,6 @@ public:
     cuda_(backend != Backend::Host), matrix_(cuda_, system), n_(system.A.m), b_(b), diagonal_(cuda_, d), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, d, side))
   {
     std::vector<PetscScalar *> work;
-    PetscBool                  can = PETSC_FALSE;
 
     for (const Vector &v : Method::work(b_, d, side)) {
       others_.emplace_back(new Array<PetscScalar>(cuda_, v));
@@ -518,31 +519,53 @@ public:
     work_.tensor = (PetscBool)(backend == Backend::Tensor);
     EXPECT_EQ(steps()->reset(&work_, nullptr), PETSC_SUCCESS);
     EXPECT_EQ(Method::start(steps(), n_, vectors_, &work_), PETSC_SUCCESS);
-    EXPECT_EQ(Method::create(cuda_, matrix_.get(), (PetscBool)(side != Jacobi::None), &resident_, &can), PETSC_SUCCESS);
-    EXPECT_TRUE(can);
+    CreateWork();
     chunk_.test    = {PETSCTC_NORM_RR, 0.0, std::numeric_limits<PetscReal>::infinity()};
     chunk_.records = work_.records;
   }
   ~Solve()
   {
-#if PETSCTC_HAVE_CUDA
-    if (cuda_) { EXPECT_EQ(KSPTCResidentDestroy_CUDA(&resident_), PETSC_SUCCESS); }
-#endif
-    if (!cuda_) { EXPECT_EQ(KSPTCResidentDestroy_Host(&resident_), PETSC_SUCCESS); }
+    DestroyWork();
     EXPECT_EQ(steps()->destroy(&work_), PETSC_SUCCESS);
   }
 
   void Run(PetscInt first, PetscInt last)
   {
-    PetscBool refused = PETSC_FALSE;
-
-    chunk_.first = first;
-    chunk_.last  = last;
-    for (PetscInt it = first + 1; it <= last; it++) work_.records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
-    ASSERT_EQ(Method::run(cuda_, matrix_.get(), &chunk_, &vectors_, &work_, &resident_, &refused), PETSC_SUCCESS);
-    ASSERT_FALSE(refused);
-    (void)Current(); /* waits */
+    ASSERT_NO_FATAL_FAILURE(Call(first, last));
     ASSERT_EQ(KSPTCResidentCheck(&resident_), PETSC_SUCCESS);
+  }
+  /* A call that goes wrong, and one behind it. The work is a new one then */
+  void RunInVain(KSPTCFault fault, PetscInt first, PetscInt last)
+  {
+    resident_.fault    = fault;
+    resident_.fault_in = 1;
+    resident_.patience = 2e-3;
+    ASSERT_NO_FATAL_FAILURE(Call(first, last));
+    ASSERT_TRUE(KSPTCHasGivenUp(&resident_));
+    ASSERT_GE(resident_.late->iteration, first);
+    ASSERT_LE(resident_.late->iteration, last);
+    ASSERT_NO_FATAL_FAILURE(Call(last, last + 3));
+    for (PetscInt it = first + 1; it <= last + 3; it++) ASSERT_EQ(Record(it).stop, PETSCTC_STOP_UNWRITTEN) << "iteration " << it;
+    DestroyWork();
+    CreateWork();
+  }
+
+  /* By the steps, which go on from what a call has left */
+  void RunSteps(const Csr &A, PetscInt first, PetscInt last)
+  {
+    const Vector d    = diagonal_.Values();
+    const auto   mult = [&](const PetscScalar *from, PetscScalar *to, bool scaled) {
+      Vector x(n_), y(n_, 0.0);
+
+      Copy(x.data(), from);
+      if (scaled) x = Product(x, d);
+      for (PetscInt r = 0; r < n_; r++) {
+        for (PetscInt k = A.i[r]; k < A.i[r + 1]; k++) y[r] += A.a[k] * x[A.j[k]];
+      }
+      Copy(to, y.data());
+    };
+
+    for (PetscInt it = first; it < last; it++) ASSERT_NO_FATAL_FAILURE(Method::step(*steps(), Current(), n_, vectors_, it == 0, &work_, mult));
   }
 
   /* The scalars */
@@ -608,6 +631,10 @@ public:
   {
     return others_[k]->Values();
   }
+  int Others() const
+  {
+    return (int)others_.size();
+  }
   const Vector &B() const
   {
     return b_;
@@ -621,6 +648,39 @@ private:
   const typename Method::Steps *steps() const
   {
     return Method::steps(cuda_);
+  }
+  void CreateWork()
+  {
+    PetscBool can = PETSC_FALSE;
+
+    EXPECT_EQ(Method::create(cuda_, matrix_.get(), (PetscBool)(vectors_.diagonal != nullptr), &resident_, &can), PETSC_SUCCESS);
+    EXPECT_TRUE(can);
+  }
+  void DestroyWork()
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda_) { EXPECT_EQ(KSPTCResidentDestroy_CUDA(&resident_), PETSC_SUCCESS); }
+#endif
+    if (!cuda_) { EXPECT_EQ(KSPTCResidentDestroy_Host(&resident_), PETSC_SUCCESS); }
+  }
+  /* In either direction */
+  void Copy(PetscScalar *to, const PetscScalar *from) const
+  {
+#if PETSCTC_HAVE_CUDA
+    if (cuda_) { ASSERT_EQ(cudaMemcpy(to, from, n_ * sizeof(*to), cudaMemcpyDefault), cudaSuccess); }
+#endif
+    if (!cuda_) std::copy_n(from, n_, to);
+  }
+  void Call(PetscInt first, PetscInt last)
+  {
+    PetscBool refused = PETSC_FALSE;
+
+    chunk_.first = first;
+    chunk_.last  = last;
+    for (PetscInt it = first + 1; it <= last; it++) work_.records[it % PETSCTC_RECORDS].stop = PETSCTC_STOP_UNWRITTEN;
+    ASSERT_EQ(Method::run(cuda_, matrix_.get(), &chunk_, &vectors_, &work_, &resident_, &refused), PETSC_SUCCESS);
+    ASSERT_FALSE(refused);
+    (void)Current(); /* waits */
   }
 
   bool                                             cuda_;
@@ -662,6 +722,7 @@ inline double RelativeResidual(const Csr &A, const Vector &x, const Vector &b)
      sides()              of its preconditioner
      norm, square(s)      of its test, and which scalar that is the root of
      carried              so many of the vectors that work() makes are carried from one call to the next: the first ones
+     scratch              a bit for each of those that say nothing between two iterations
 */
 
 /* check(system, side) */
@@ -816,6 +877,86 @@ inline std::vector<System> LargeSystems()
     {"large, constants",        Constants(110)},
     { "large, other values", Dominant(SevenPoint(110),          true)}
   };
+}
+
+/* A call in which a block gives up, and the one behind it, leave everything as it was, to the bit */
+template <class Method>
+void ExpectGivesUp(Backend backend, const System &system, KSPTCFault fault, PetscInt first)
+{
+  const PetscInt last = first + 5;
+
+  for (Jacobi side : Method::sides()) {
+    SCOPED_TRACE(std::string(system.name) + (fault == KSPTC_FAULT_ABSENT ? ", absent" : ", late") + ", preconditioner " + std::to_string((int)side));
+    Solve<Method> whole(backend, system, side), late(backend, system, side);
+
+    if (first) {
+      ASSERT_NO_FATAL_FAILURE(whole.Run(0, first));
+      ASSERT_NO_FATAL_FAILURE(late.Run(0, first));
+    }
+    ASSERT_NO_FATAL_FAILURE(late.RunInVain(fault, first, last));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(whole.X(), late.X()));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameBits(whole.R(), late.R()));
+    for (int k = 0; k < whole.Others(); k++) {
+      if (Method::scratch >> k & 1) continue;
+      ASSERT_NO_FATAL_FAILURE(ExpectSameBits(whole.Other(k), late.Other(k))) << "vector " << k;
+    }
+    ASSERT_TRUE(SameScalars(whole.Current(), late.Current()));
+    ASSERT_NO_FATAL_FAILURE(whole.Run(first, last));
+    ASSERT_NO_FATAL_FAILURE(late.Run(first, last));
+    ASSERT_NO_FATAL_FAILURE(ExpectSameSolve(whole, late));
+  }
+}
+
+template <class Method>
+void ExpectGivesUpAtOnceAndLate(Backend backend)
+{
+  for (int k = 0; k < 2; k++) { /* of several blocks */
+    for (KSPTCFault fault : {KSPTC_FAULT_ABSENT, KSPTC_FAULT_LATE}) {
+      for (PetscInt first : {0, 4}) ASSERT_NO_FATAL_FAILURE(ExpectGivesUp<Method>(backend, Systems(Method::symmetric)[k], fault, first));
+    }
+  }
+}
+
+/* | x - y | / | y | */
+inline double RelativeDistance(const Vector &x, const Vector &y)
+{
+  long double difference = 0.0L, square = 0.0L;
+
+  for (size_t k = 0; k < y.size(); k++) {
+    difference += ((long double)x[k] - y[k]) * ((long double)x[k] - y[k]);
+    square += (long double)y[k] * y[k];
+  }
+  return (double)std::sqrt(difference / square);
+}
+
+/* What a call leaves is what the steps would have left, up to rounding: they go on from there */
+template <class Method>
+void ExpectStepsGoOn(Backend backend)
+{
+  for (int k = 0; k < 2; k++) {
+    const System &system = Method::systems()[k];
+
+    for (Jacobi side : Method::sides()) {
+      SCOPED_TRACE(std::string(system.name) + ", preconditioner " + std::to_string((int)side));
+      Solve<Method> whole(backend, system, side), both(backend, system, side);
+
+      ASSERT_NO_FATAL_FAILURE(whole.Run(0, 8));
+      ASSERT_NO_FATAL_FAILURE(both.Run(0, 4));
+      ASSERT_NO_FATAL_FAILURE(both.RunSteps(system.A, 4, 8));
+      ASSERT_LE(RelativeDistance(both.X(), whole.X()), Tolerance(1e-11));
+      ASSERT_LE(RelativeDistance(both.R(), whole.R()), Tolerance(1e-7));
+    }
+  }
+}
+
+/* Where iterations write device memory, of vectors for which the chip has no room, too */
+template <class Method>
+void ExpectGivesUpWithVectorsInMemory(Backend backend)
+{
+  std::vector<System> systems = SmallSystems() ? std::vector<System>{{"vectors in device memory", Constants(36)}} : LargeSystems();
+
+  for (const WindowedSystem &of : WindowedSystems()) systems.push_back(of.system);
+  for (const System &system : systems) ASSERT_NO_FATAL_FAILURE(ExpectGivesUp<Method>(backend, system, KSPTC_FAULT_LATE, 4));
 }
 
 /* A test of a method twice, with the matrix on the chip and read from its layout: the body is that of a template of Method, with the backend */

@@ -14,6 +14,7 @@ struct BCGS {
   static constexpr bool        symmetric = false;
   static constexpr PetscTCNorm norm      = PETSCTC_NORM_RR;
   static constexpr int         carried   = 2;
+  static constexpr unsigned    scratch   = 3u << 2; /* s, t */
 
   static const std::vector<System> &systems() { return Systems(symmetric); }
   static std::vector<Jacobi>        sides() { return {Jacobi::None, Jacobi::Left, Jacobi::Right}; }
@@ -69,6 +70,32 @@ struct BCGS {
   static PetscErrorCode start(const Steps *steps, PetscInt n, const Vectors &v, Work *w)
   {
     return steps->start(n, v.r, const_cast<PetscScalar *>(v.rp), v.p, v.v, w, nullptr);
+  }
+  template <class Mult>
+  static void step(const Steps &steps, const Scalars &s, PetscInt n, const Vectors &v, bool, Work *w, Mult mult)
+  {
+    const bool               left = v.diagonal && !v.right;
+    const PetscScalar *const rp   = v.single ? v.rp : nullptr;
+
+    if (s.advanced == 0.0) { ASSERT_EQ(steps.direction(n, v.r, v.v, v.p, w, nullptr), PETSC_SUCCESS); }
+    mult(v.p, left ? v.t : v.v, v.right);
+    if (left) {
+      ASSERT_EQ(steps.breakdown_scaled(n, v.t, v.diagonal, v.rp, v.v, w, nullptr), PETSC_SUCCESS);
+    } else {
+      ASSERT_EQ(steps.breakdown(n, v.v, v.rp, w, nullptr), PETSC_SUCCESS);
+    }
+    ASSERT_EQ(steps.half(n, v.r, v.v, v.s, w, nullptr), PETSC_SUCCESS);
+    mult(v.s, left ? v.r : v.t, v.right);
+    if (left) {
+      ASSERT_EQ(steps.stabilize_scaled(n, v.r, v.diagonal, v.s, rp, v.t, w, nullptr), PETSC_SUCCESS);
+    } else {
+      ASSERT_EQ(steps.stabilize(n, v.t, v.s, rp, w, nullptr), PETSC_SUCCESS);
+    }
+    if (v.single) {
+      ASSERT_EQ(steps.advance(n, v.s, v.t, v.v, v.x, v.r, v.p, w, nullptr), PETSC_SUCCESS);
+    } else {
+      ASSERT_EQ(steps.update(n, v.p, v.s, v.t, v.rp, v.x, v.r, w, nullptr), PETSC_SUCCESS);
+    }
   }
 };
 
@@ -224,6 +251,22 @@ BCGS_TEST(ChunksChangeNoBit)
 BCGS_TEST(RunsAreAlike)
 {
   ExpectRunsAlike<Method>(backend);
+}
+
+BCGS_TEST(GivesUp)
+{
+  ExpectGivesUpAtOnceAndLate<Method>(backend);
+}
+
+BCGS_TEST(StepsGoOn)
+{
+  ExpectStepsGoOn<Method>(backend);
+}
+
+TEST_P(BCGSStreamed, GivesUpWithVectorsInMemory)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  ExpectGivesUpWithVectorsInMemory<StreamedBCGS>(GetParam());
 }
 
 BCGS_TEST(StopsWhereTheTestSays)

@@ -16,7 +16,8 @@ struct CG {
   static constexpr bool        symmetric = true;
   static constexpr PetscTCNorm norm      = PETSCTC_NORM_ZZ;
   static constexpr int         carried   = 1;
-  static constexpr bool        carries   = false; /* A p */
+  static constexpr unsigned    scratch   = 1u << 1; /* w */
+  static constexpr bool        carries   = false;   /* A p */
 
   static const std::vector<System> &systems() { return Systems(symmetric); }
   static std::vector<Jacobi>        sides() { return {Jacobi::None, Jacobi::Left}; }
@@ -73,6 +74,32 @@ struct CG {
   {
     return steps->project(n, v.z, v.r, w, nullptr);
   }
+  template <class Mult>
+  static void step(const Steps &steps, const Scalars &, PetscInt n, const Vectors &v, bool first, Work *w, Mult mult)
+  {
+    const PetscScalar *const old[] = {v.p};
+    const PetscBool          begin = (PetscBool)first;
+
+    w->constant = v.constant;
+    if (v.s) {
+      mult(v.z, v.s, false);
+      ASSERT_EQ(steps.slope(n, v.z, v.s, w, nullptr), PETSC_SUCCESS);
+      if (v.diagonal) {
+        ASSERT_EQ(steps.advance_scaled(n, begin, v.s, v.diagonal, v.p, v.w, v.x, v.r, v.z, w, nullptr), PETSC_SUCCESS);
+      } else {
+        ASSERT_EQ(steps.advance(n, begin, PETSC_TRUE, nullptr, v.s, v.p, v.w, v.x, v.r, w, nullptr), PETSC_SUCCESS);
+      }
+      return;
+    }
+    ASSERT_EQ(steps.direction(n, begin, v.z, 1, old, v.p, nullptr, w, nullptr), PETSC_SUCCESS);
+    mult(v.p, v.w, false);
+    ASSERT_EQ(steps.curvature(n, begin, v.p, v.w, w, nullptr), PETSC_SUCCESS);
+    if (v.diagonal) {
+      ASSERT_EQ(steps.update_scaled(n, v.p, v.w, v.diagonal, v.x, v.r, v.z, w, nullptr), PETSC_SUCCESS);
+    } else {
+      ASSERT_EQ(steps.update(n, PETSC_TRUE, v.p, v.w, v.x, v.r, w, nullptr), PETSC_SUCCESS);
+    }
+  }
 };
 
 struct StreamedCG : CG {
@@ -97,7 +124,8 @@ struct StreamedCG : CG {
 /* Of a method: with A p carried, for which w is a vector of its own */
 template <class Method>
 struct Single : Method {
-  static constexpr bool carries = true;
+  static constexpr unsigned scratch = 1u << 3; /* s */
+  static constexpr bool     carries = true;
 
   /* p, w, z, s */
   static std::vector<Vector> work(const Vector &b, const Vector &d, Jacobi side)
@@ -297,6 +325,23 @@ CG_TEST(RunsAreAlike)
   ExpectRunsAlike<Method>(backend);
 }
 
+CG_TEST(GivesUp)
+{
+  ExpectGivesUpAtOnceAndLate<Method>(backend);
+}
+
+CG_TEST(StepsGoOn)
+{
+  ExpectStepsGoOn<Method>(backend);
+}
+
+TEST_P(CGStreamed, GivesUpWithVectorsInMemory)
+{
+  if (GetParam() == Backend::Host) GTEST_SKIP() << "the host has one memory";
+  ExpectGivesUpWithVectorsInMemory<StreamedCG>(GetParam());
+  ExpectGivesUpWithVectorsInMemory<SingleStreamedCG>(GetParam());
+}
+
 CG_TEST(StopsWhereTheTestSays)
 {
   ExpectStopsWhereTheTestSays<Method>(backend, 10);
@@ -392,6 +437,20 @@ CG_TEST(IteratesAreThoseOfTheMethod)
 }
 
 class CGProjected : public ResidentTest { };
+
+TEST_P(CGProjected, StepsGoOn)
+{
+  ExpectStepsGoOn<ProjectedCG>(GetParam());
+  ExpectStepsGoOn<ProjectedStreamedCG>(GetParam());
+}
+
+TEST_P(CGProjected, GivesUp)
+{
+  for (const System &system : {SingularSystems()[0], SingularSystems()[1]}) {
+    ExpectGivesUp<ProjectedCG>(GetParam(), system, KSPTC_FAULT_LATE, 4);
+    ExpectGivesUp<ProjectedStreamedCG>(GetParam(), system, KSPTC_FAULT_LATE, 4);
+  }
+}
 
 TEST_P(CGProjected, ChunksChangeNoBit)
 {

@@ -33,7 +33,7 @@ typedef enum {
   KSPTC_VARIANT_CLASSIC,
   KSPTC_VARIANT_SINGLE,    /* fewer reductions. CG: one; BiCGSTAB: two */
   KSPTC_VARIANT_PIPELINED, /* where the matrix is on the chip */
-  KSPTC_VARIANT_AUTO       /* the one that is fastest */
+  KSPTC_VARIANT_AUTO       /* the one that is fastest, but never pipelined */
 } KSPTCVariant;
 
 /* What a method's resident solver is on a backend */
@@ -49,7 +49,6 @@ typedef struct {
   KSPTCVectors               vectors;         /* of a block, at least */
   KSPTCVectors               thin;            /* of one that has others in device memory, with classic recurrences; no rows: its method has no such blocks */
   PetscBool                  thin_first;      /* of its method: are they faster than what reads the matrix from its layout? Measured: docs/performance.md */
-  KSPTCVariant               fastest;         /* of its method, with the matrix on the chip */
   KSPTCVariant               wanted;          /* of the solve under way */
   KSPTCVariant               variant;         /* the same, resident: its recurrences */
   PetscBool                  may_pipeline;    /* the same */
@@ -60,6 +59,8 @@ typedef struct {
   PetscBool                  may_project;     /* of its method: may the preconditioner end with a projection? */
   KSPTCResidentChoice        choice;          /* option */
   PetscBool                  is;              /* of the solve under way, from its first iteration on */
+  PetscBool                  refused;         /* the same: the device has refused a call, and gets no other */
+  PetscInt                   its;             /* the same: iterations that calls have done, where the steps have gone on */
   PetscInt                   steps_lead;      /* what `lead` was for the steps */
   KSPTCBackend               backend;         /* of form and work */
   Mat                        address;         /* of what the form was made. Never looked into, NULL: there is none */
@@ -90,6 +91,9 @@ typedef struct {
   PetscBool                  can;
   PetscBool                  cannot_hold[KSPTC_VARIANT_AUTO][2]; /* there was no work for the form, with a preconditioner or without: not to be tried again beside a layout */
   KSPTCResidentWork          work;                               /* nothing unless the device can */
+  PetscObjectId              late_id;                            /* of the matrix with which a block has given up waiting, and its pattern: not to be tried again. 0: none has */
+  PetscObjectState           late_pattern;
+  char                       late_text[160]; /* about that, for a view */
 } KSPTCResident;
 
 /* Is the matrix in a form of thin blocks? */
@@ -293,7 +297,8 @@ PETSC_INTERN void           KSPTCScaleTest(KSP, KSPTC, PetscTCTest *);
 PETSC_INTERN PetscErrorCode KSPTCMayBeginEarly(KSP, KSPTC, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCFormLikely(KSP, KSPTC, Mat, const AIJTCLayout *, PetscBool *);
 PETSC_INTERN PetscErrorCode KSPTCResidentSetUp(KSP, KSPTC, Mat, const Vec[], PetscBool, Vec, KSPTCDiagonal *);
-PETSC_INTERN PetscErrorCode KSPTCResidentRefused(KSPTC);
+PETSC_INTERN PetscErrorCode KSPTCResidentLeave(KSPTC, PetscInt, const char *);
+PETSC_INTERN PetscErrorCode KSPTCResidentGaveUp(KSP, KSPTC, const char **);
 PETSC_INTERN PetscErrorCode KSPTCResidentRelease(KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCResidentSetFromOptions(KSPTC, PetscOptionItems);
 

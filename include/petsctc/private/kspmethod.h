@@ -149,18 +149,42 @@ static inline PetscErrorCode KSPTCResidentChunk(KSP ksp, M *m, PetscTCNorm norm,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The call of iterations m->begun + 1 .. last is under way, or refused */
+/* The steps do iterations i + 1, .. : those before are over, and calls behind them, if there are any, do nothing. why: NULL, since the device has refused a call */
+template <class M>
+static inline PetscErrorCode KSPTCStepsGoOn(M *m, PetscInt i, const char *why)
+{
+  PetscFunctionBegin;
+  if (i) PetscCall(KSPTCReadScalars(m)); /* what a call leaves may be more than its last record says */
+  m->begun = m->awaited = i;
+  m->unsettled          = PETSC_FALSE;
+  PetscCall(KSPTCResidentLeave(m, i, why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The call of iterations m->begun + 1 .. last is under way, or refused, with which nothing has changed */
 template <class M>
 static inline PetscErrorCode KSPTCResidentBegun(M *m, PetscInt last, PetscBool refused)
 {
   PetscFunctionBegin;
+  m->resident.refused = refused;
   if (!refused) PetscCall(KSPTCIterationBegun(m, last));
-  else {
-    m->w->record = NULL;
-    m->unsettled = PETSC_FALSE;
-    PetscCall(KSPTCResidentRefused(m));
-  }
+  else m->w->record = NULL;
+  if (refused && !m->begun) PetscCall(KSPTCStepsGoOn(m, 0, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Should another call be begun before the host looks at iteration i + 1? */
+template <class M>
+static inline PetscBool KSPTCCallsMore(KSP ksp, const M *m, PetscInt i)
+{
+  return (PetscBool)(m->resident.is && !m->resident.refused && (m->begun <= i || (m->begun < ksp->max_it && m->begun - i <= PETSCTC_MAX_CALL)));
+}
+
+/* Has the call of iteration `it` done nothing, since a block has given up? It is over, and m->s has been read. An iteration that stops within leaves no record either, but a stop */
+template <class M>
+static inline PetscBool KSPTCCallGaveUp(const M *m, PetscInt it)
+{
+  return (PetscBool)((PetscTCStop)m->w->records[it % PETSCTC_RECORDS].stop == PETSCTC_STOP_UNWRITTEN && (PetscTCStop)m->s.stop == PETSCTC_STOP_NONE);
 }
 
 /* An iteration that was one of many in a call or a block: logged as it would have been, were no row empty, with `products` of the matrix and flops a row besides */
@@ -172,7 +196,7 @@ static inline PetscErrorCode KSPTCLogIteration(M *m, int products, PetscLogDoubl
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Iteration i+1 is over: m->s are its scalars; unless the device has refused the first call, so that the solve is not resident. begin() begins the next call. The host looks at the iteration, so it is
+/* Iteration i+1 is over: m->s are its scalars; unless the device has refused its call, or a block of that has given up, so that the solve is not resident any more. begin() begins the next call. The host looks at the iteration, so it is
    logged as it would have been, were no row empty: `products` of the matrix, and flops a row besides. Calls are all of the same length but for the last one: hence in which an iteration is */
 template <class M>
 static inline PetscErrorCode KSPTCResidentIterate(KSP ksp, M *m, PetscInt i, PetscErrorCode (*begin)(KSP, M *), int products, PetscLogDouble flops)
@@ -180,10 +204,17 @@ static inline PetscErrorCode KSPTCResidentIterate(KSP ksp, M *m, PetscInt i, Pet
   const PetscInt marked = PetscMax(i + 1, PetscMin((i / PETSCTC_MAX_CALL + 1) * PETSCTC_MAX_CALL, ksp->max_it));
 
   PetscFunctionBegin;
-  while (m->resident.is && (m->begun <= i || (m->begun < ksp->max_it && m->begun - i <= PETSCTC_MAX_CALL))) PetscCall((*begin)(ksp, m));
+  while (KSPTCCallsMore(ksp, m, i)) PetscCall((*begin)(ksp, m));
+  if (m->resident.is && m->begun <= i) PetscCall(KSPTCStepsGoOn(m, i, NULL));
   if (!m->resident.is) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCAwaitMark(m, i + 1, marked));
-  PetscCall(KSPTCResidentCheck(&m->resident.work));
+  if (KSPTCCallGaveUp(m, i + 1)) {
+    const char *why;
+
+    PetscCall(KSPTCResidentGaveUp(ksp, m, &why));
+    PetscCall(KSPTCStepsGoOn(m, i, why));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   petsctc_counts.mult += products;
   PetscCall(KSPTCLogIteration(m, products, flops));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -212,7 +243,7 @@ static inline PetscBool KSPTCBeginsMore(KSP ksp, const M *m, PetscInt it)
   return (PetscBool)(m->begun < PetscMax(it, PetscMin(it + m->lead, ksp->max_it)));
 }
 
-/* Iteration i+1, in a call (resident) or by the steps that begin() begins, and its scalars. take_diagonal(): the preconditioner's for steps that do a solve of which the device has refused the first call */
+/* Iteration i+1, in a call (resident) or by the steps that begin() begins, and its scalars. take_diagonal(): the preconditioner's for steps that go on where calls have ended */
 template <class M>
 static inline PetscErrorCode KSPTCRun(KSP ksp, M *m, PetscInt i, PetscErrorCode (*resident)(KSP, M *, PetscInt), PetscErrorCode (*take_diagonal)(KSP, M *), PetscErrorCode (*begin)(KSP, M *, PetscInt))
 {
@@ -285,6 +316,8 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   m->w->bounds = {};
   m->begun = m->awaited = 0;
   m->unlooked           = PETSC_FALSE;
+  m->resident.refused   = PETSC_FALSE;
+  m->resident.its       = 0;
   PetscCall(KSPTCResetScalars(m));
   m->unsettled = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -37,13 +37,40 @@ struct KSPTCCall {
   Scalars            *scalars;
   KSPTCChunk<Scalars> chunk;
   PetscTCTagged      *published;
-  double             *kept;    /* vectors of the method in device memory, if it has such */
+  double             *kept;    /* vectors of the method in device memory, if it has such: what iterations write there is here, not in v, which is written at the end of a call */
   Scalars            *records; /* in device memory, until the call ends: a store to the host's memory would take its time in every iteration */
   PetscTCPair        *sums;
   uint64_t           *tag;
   PetscTCLateBlock   *late;
-  unsigned long long  bound;
+  unsigned           *verdict, *before; /* how this call ends, and how the one before has ended: there the next one's will be */
+  unsigned            bound;            /* of a wait */
+  KSPTCFault          fault;
+
+  __device__ __forceinline__ PetscTCPatience patience() const { return PetscTCPatience(late, verdict, bound); }
+  /* A barrier of the block, before all others of the grid: has it nothing to do, since an earlier call has given up, or because it is to be absent? */
+  __device__ __forceinline__ bool isOut() const
+  {
+    bool out = false;
+
+    if (threadIdx.x == 0) {
+      out = *before == PETSCTC_GIVEN_UP || *verdict == PETSCTC_GIVEN_UP || (fault == KSPTC_FAULT_ABSENT && blockIdx.x == gridDim.x - 1);
+      if (!out && blockIdx.x == 0) *before = PETSCTC_OPEN;
+    }
+    return __syncthreads_or(out);
+  }
 };
+
+/* The end of a call whose barriers are over, by all threads; well: as far as this block knows. Leaves the tag to the next call. False: nobody writes anything */
+template <class Call, class Barrier>
+__device__ __forceinline__ bool KSPTCSettles(const Call &P, const Barrier &barrier, PetscInt it, bool well)
+{
+  if (threadIdx.x == 0) {
+    if (blockIdx.x == 0) *P.tag = barrier.last();
+    if (well && P.fault == KSPTC_FAULT_LATE) (void)P.patience().givesUp((int)it);
+    well = well && P.patience().settles();
+  }
+  return __syncthreads_and(well);
+}
 
 template <class Scalars, class Vectors>
 struct KSPTCProblem : KSPTCCall<Scalars, Vectors> {
@@ -566,11 +593,11 @@ PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[],
 PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* work->vectors: so many numbers. can: not where device memory has no room; then `work` holds nothing */
 PETSC_INTERN PetscErrorCode KSPTCWorkVectorsCreate(PetscCount numbers, KSPTCResidentWork *work, PetscBool *can);
-/* refused: the device did not launch the kernel, and nothing has changed */
-PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream);
+/* problem: a KSPTCCall, filled, and more. refused: the device did not launch the kernel, and nothing has changed */
+PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream);
 
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, KSPTCCall<Scalars, Vectors> *call)
+static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, KSPTCResidentWork *work, KSPTCCall<Scalars, Vectors> *call)
 {
   PetscFunctionBegin;
   PetscCheck(work->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The work space must be that of the device");
@@ -584,13 +611,15 @@ static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, con
   call->sums      = work->sums;
   call->tag       = work->tag;
   call->late      = work->late;
-  call->bound     = (unsigned long long)(1e9 * work->patience);
+  call->verdict   = work->verdict + work->calls % 2;
+  call->before    = work->verdict + (work->calls + 1) % 2;
+  call->bound     = PetscTCPatienceBound(work->patience);
+  call->fault     = KSPTCNextFault(work);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, KSPTCVectors of_block, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
-                                              cudaStream_t stream)
+static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCForm *form, KSPTCVectors of_block, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
 {
   const KSPTCGrid                grid    = KSPTCGridOf(form, of_block);
   KSPTCProblem<Scalars, Vectors> problem = {};
@@ -599,6 +628,6 @@ static inline PetscErrorCode KSPTCResidentRun(const void *kernel, const KSPTCFor
   PetscCheck(form->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The form must be that of the device");
   PetscCall((KSPTCFillCall<Scalars, Vectors>(chunk, v, steps, work, &problem)));
   problem.A = *form;
-  PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));
+  PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

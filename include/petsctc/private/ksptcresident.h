@@ -4,6 +4,9 @@
 
    Scalars, records, stops and the meaning of an iteration are those of kspsteps.h: before and after a call, vectors and scalars are what the steps would have left after as many iterations, up to the
    rounding of sums. How iterations are cut into calls changes no bit. (Pipelined recurrences, tccgpipelined.h: up to their rounding, which depends on the calls.)
+
+   A call writes these vectors, the scalars and the records at its end only, and then all of its blocks do or none: until then it writes memory of its own, and vectors that say nothing between two iterations. If a block gives up
+   waiting for the others (sum_barrier.cuh), everything is as it was before the call. So the steps can go on from there. Calls behind it do nothing; work->late says who it was.
 */
 #pragma once
 
@@ -108,15 +111,29 @@ typedef struct {
   uint64_t low, high;
 } PetscTCPair;
 
+/* Seconds that a block waits for the others: a million times what a barrier takes, and only time in which the kernel runs counts. Blocks run all at once or not at all, so nothing but a defect or a debugger makes one wait so long */
+constexpr PetscReal KSPTC_PATIENCE = 2.0;
+
+/* How a call goes wrong that a test has asked for */
+typedef enum {
+  KSPTC_FAULT_NONE,
+  KSPTC_FAULT_ABSENT, /* the last block leaves at once, so that the others wait in vain. On the host nothing is done */
+  KSPTC_FAULT_LATE    /* a block gives up behind the last barrier, when all iterations have been done. On the host as above */
+} KSPTCFault;
+
 typedef struct {
   PetscBool         cuda;
   PetscTCTagged    *published; /* CUDA: of every row, what blocks that have it as a ghost need: one number, or two */
   PetscTCPair      *sums;      /* CUDA */
+  unsigned         *verdict;   /* CUDA: how the last two calls, which take turns, have ended (sum_barrier.cuh) */
+  PetscInt          calls;     /* CUDA: launched */
   uint64_t         *tag;       /* CUDA: the last tag given */
   void             *records;   /* CUDA: [PETSCTC_RECORDS] scalars of the method */
-  PetscTCLateBlock *late;      /* CUDA: in page-locked host memory */
-  PetscReal         patience;  /* CUDA: seconds that a block waits for the others */
+  PetscTCLateBlock *late;      /* in the host's memory, on a device page-locked */
+  PetscReal         patience;  /* seconds that a block waits for the others while the kernel runs */
   PetscScalar      *vectors;   /* of the method, if it has such */
+  KSPTCFault        fault;     /* for tests: how a call goes wrong .. */
+  PetscInt          fault_in;  /* .. the so manieth from now on, 0: none */
   PetscCount        build;     /* CUDA: of a layout that has been looked at, with the values it has .. */
   PetscBool         windowed;  /* .. and is one for windows (ksptcwindowed.cuh) .. */
   KSPTCWindows      windows;   /* .. these .. */
@@ -130,5 +147,18 @@ typedef struct {
 PETSC_INTERN PetscErrorCode KSPTCResidentCreate_Host(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode KSPTCResidentDestroy_Host(KSPTCResidentWork *work);
 PETSC_INTERN PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work);
-/* An error if the kernel gave up waiting; to be asked once the call is over. The work is then of no more use */
+/* An error if a block has given up waiting; to be asked once the call is over. The work is then of no more use */
 PETSC_INTERN PetscErrorCode KSPTCResidentCheck(const KSPTCResidentWork *work);
+/* On the host: does this call, whose first iteration is first + 1, do nothing, since a block has given up, or is to? */
+PETSC_INTERN PetscBool KSPTCGivesUp_Host(PetscInt first, KSPTCResidentWork *work);
+
+static inline PetscBool KSPTCHasGivenUp(const KSPTCResidentWork *work)
+{
+  return (PetscBool)(work->late && work->late->late);
+}
+
+/* How the call that comes next is to go wrong */
+static inline KSPTCFault KSPTCNextFault(KSPTCResidentWork *work)
+{
+  return work->fault_in > 0 && --work->fault_in == 0 ? work->fault : KSPTC_FAULT_NONE;
+}

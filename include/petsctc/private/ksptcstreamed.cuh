@@ -192,8 +192,8 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCDeal &deal)
   return {(unsigned)deal.blocks, KSPTC_STREAMED_THREADS, deal.shared};
 }
 
-/* For a solver that keeps so many vectors of the rows. can: also false where the layout is not to be read so */
-static inline PetscErrorCode KSPTCStreamedCreate(const void *const kernels[], int count, const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+/* For a solver that keeps so many vectors of the rows on the chip, and others in the work. can: also false where the layout is not to be read so */
+static inline PetscErrorCode KSPTCStreamedCreate(const void *const kernels[], int count, const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, PetscCount others, KSPTCResidentWork *work, PetscBool *can)
 {
   KSPTCChip chip;
 
@@ -207,11 +207,12 @@ static inline PetscErrorCode KSPTCStreamedCreate(const void *const kernels[], in
   const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, least, most, &chip));
 
   PetscCall(KSPTCResidentWorkCreate(kernels, count, &grid, 0, record, sums, work, can));
+  if (*can) PetscCall(KSPTCWorkVectorsCreate(others * layout->m, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <class Scalars, class Vectors, class Steps>
-static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLayout *layout, PetscInt least, PetscInt most, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, const KSPTCResidentWork *work, PetscBool *refused,
+static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLayout *layout, PetscInt least, PetscInt most, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const Steps *steps, KSPTCResidentWork *work, PetscBool *refused,
                                               cudaStream_t stream)
 {
   KSPTCStreamedProblem<Scalars, Vectors> problem = {};
@@ -227,6 +228,6 @@ static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLay
   problem.deal         = KSPTCDealSlices(layout, least, most, &chip);
   problem.tensor       = steps->tensor == PETSC_TRUE;
   const KSPTCGrid grid = KSPTCGridOf(problem.deal);
-  PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, refused, stream));
+  PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -384,6 +384,6 @@ static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], cons
   problem.m            = layout->m;
   problem.tensor       = steps->tensor == PETSC_TRUE;
   const KSPTCGrid grid = KSPTCGridOf(problem.shape);
-  PetscCall(KSPTCResidentLaunch(kernels[work->values ? 1 : 0], &grid, &problem, refused, stream));
+  PetscCall(KSPTCResidentLaunch(kernels[work->values ? 1 : 0], &grid, &problem, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

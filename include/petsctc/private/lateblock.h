@@ -1,4 +1,4 @@
-/* What a block of a cooperative kernel leaves, in the host's memory, when it has waited too long for the others. `late` is set last */
+/* What the block of a cooperative kernel that gives up leaves in the host's memory: it has waited too long for the others. `late` is set last */
 #pragma once
 
 typedef struct {

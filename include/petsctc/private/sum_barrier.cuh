@@ -21,7 +21,11 @@
    Order    Of other memory nothing is said but this: what is written after the barrier is computed from the sums, and so comes after what they were computed from was read: a value that decides a branch, or
             that shared memory holds, has been read. The memory model would ask for a release and an acquire; the machine has the value before it goes on.
             order() is the barrier for all memory: a fence behind the block's writes and one before its reads.
-   Errors   Who waits longer than the bound says so and gives up: an error for the host, not a GPU that hangs. The others then give up too, for want of the block's next record.
+   Errors   Who waits longer than the bound gives up, and says so to the host, so that the GPU does not hang. The others then give up too, for want of the block's next record.
+            Time is what the kernel itself has had: between two looks at the clock no more counts than a warp can need from one to the other. So a kernel loses no patience while another process has the GPU.
+   Verdict  A block may leave the last barrier while another one, behind its own record, loses patience there. What the kernel has computed must be kept by all blocks or by none. So one word in device memory decides
+            how the kernel ends, and whoever comes first writes it: a block that has left the last barrier, or one that gives up. Later ones do as it says. Who finds that the others have settled goes on waiting: all
+            records are there then, or on their way.
    Layout   record[2 ((((tag % 2) * K + k) * C + copy) * B + block)], K the records of a block in a barrier of the most sums, C the copies, B the most blocks, rounded up to whole warps: addresses of a lane's records differ by constants
    Memory   16 K C bytes a block written, by each block a sector of 32 read for each block and record, in L2: 132 blocks, two sums: 2 kB written, 560 kB read in a look of all blocks
    References
@@ -103,34 +107,63 @@ __device__ __forceinline__ uint64_t PetscTCHalf(double number, unsigned bit)
   return ((uint64_t)__double_as_longlong(number) & ~(uint64_t)1) | bit;
 }
 
-/* How long to wait */
+/* How long a warp has waited, in units of 1.024 us: the time of its last look at the clock, and what counts */
+struct PetscTCWait {
+  unsigned last = 0, spent = 0;
+};
+
+/* So many seconds in these units */
+static inline unsigned PetscTCPatienceBound(double seconds)
+{
+  return (unsigned)(1e9 / 1024.0 * seconds);
+}
+
+/* How a kernel ends */
+enum {
+  PETSCTC_OPEN, /* not yet known: before it begins */
+  PETSCTC_SETTLED,
+  PETSCTC_GIVEN_UP
+};
+
+/* How long to wait, and the verdict */
 class PetscTCPatience {
 public:
-  __device__ PetscTCPatience(volatile PetscTCLateBlock *late, unsigned long long bound) : late_(late), bound_(bound) { }
+  __device__ PetscTCPatience(volatile PetscTCLateBlock *late, unsigned *verdict, unsigned bound) : late_(late), verdict_(verdict), bound_(bound) { }
 
-  /* By a warp. look: how many times one has looked. True: give up; then it has been told */
-  __device__ bool over(unsigned look, unsigned long long &since, int iteration) const
+  /* By a warp. look: how many times it has looked. True: give up; then the host has been told */
+  __device__ bool over(unsigned look, PetscTCWait &wait, int iteration) const
   {
     if (look % looks) return false;
-    const unsigned long long time = __shfl_sync(0xffffffffu, now(), 0);
+    const unsigned time = __shfl_sync(0xffffffffu, now(), 0);
 
-    if (!since) since = time;
-    else if (time - since > bound_) {
-      if (threadIdx.x % 32 == 0) tell(iteration);
-      return true;
-    }
-    return false;
+    if (wait.last) wait.spent += min(time - wait.last, most);
+    wait.last = time;
+    if (wait.spent <= bound_) return false;
+    return __any_sync(0xffffffffu, threadIdx.x % 32 == 0 && givesUp(iteration));
+  }
+
+  /* By a thread behind what may be the last barrier. Do all blocks keep what they have computed? Else none does */
+  __device__ bool settles() const { return atomicCAS(verdict_, PETSCTC_OPEN, PETSCTC_SETTLED) != PETSCTC_GIVEN_UP; }
+
+  /* By a thread. False: the others have settled */
+  __device__ bool givesUp(int iteration) const
+  {
+    const unsigned found = atomicCAS(verdict_, PETSCTC_OPEN, PETSCTC_GIVEN_UP);
+
+    if (found == PETSCTC_OPEN) tell(iteration);
+    return found != PETSCTC_SETTLED;
   }
 
 private:
-  static constexpr unsigned looks = 1024; /* between two at the clock */
+  static constexpr unsigned looks = 1024; /* between two at the clock: 0.4 to 2 ms */
+  static constexpr unsigned most  = 4000; /* units: 4 ms */
 
-  __device__ static unsigned long long now()
+  __device__ static unsigned now()
   {
     unsigned long long ns;
 
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-    return ns;
+    return (unsigned)(ns >> 10);
   }
   __device__ void tell(int iteration) const
   {
@@ -141,7 +174,8 @@ private:
   }
 
   volatile PetscTCLateBlock *late_;
-  unsigned long long         bound_; /* ns */
+  unsigned                  *verdict_;
+  unsigned                   bound_; /* units */
 };
 
 /* By a warp, up to N records to a thread that all have to be those of the tag: record[n] from *from(n) where has(n); else of zeros, but *from(n) is read too. False: given up.
@@ -149,9 +183,9 @@ private:
 template <int N, class Record, class Has, class From>
 __device__ __forceinline__ bool PetscTCAwait(Has has, From from, Record record[], uint64_t tag, const PetscTCPatience &patience, int iteration)
 {
-  unsigned long long since   = 0;
-  unsigned           missing = (1u << N) - 1; /* a bit for each n, the same in all lanes */
-  unsigned           mine    = 0;             /* likewise: which has(n) */
+  PetscTCWait wait;
+  unsigned    missing = (1u << N) - 1; /* a bit for each n, the same in all lanes */
+  unsigned    mine    = 0;             /* likewise: which has(n) */
 
 #pragma unroll
   for (int n = 0; n < N; ++n) mine |= (has(n) ? 1u : 0u) << n;
@@ -166,7 +200,7 @@ __device__ __forceinline__ bool PetscTCAwait(Has has, From from, Record record[]
     for (int n = 0; n < N; ++n) other |= PetscTCIsOther(record[n], tag) << n;
     missing = __reduce_or_sync(0xffffffffu, other & mine);
     if (!missing) break;
-    if (patience.over(look, since, iteration)) return false;
+    if (patience.over(look, wait, iteration)) return false;
   }
 #pragma unroll
   for (int n = 0; n < N; ++n) {
@@ -179,8 +213,8 @@ __device__ __forceinline__ bool PetscTCAwait(Has has, From from, Record record[]
 template <int N, class At>
 __device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at, double number[], uint64_t tag, const PetscTCPatience &patience, int iteration)
 {
-  unsigned long long since = 0;
-  PetscTCTagged      tagged[N];
+  PetscTCWait   wait;
+  PetscTCTagged tagged[N];
 
 #pragma unroll
   for (int n = 0; n < N; ++n) tagged[n] = {0.0, at(n) >= 0 ? tag - 1 : tag};
@@ -195,12 +229,21 @@ __device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at
 #pragma unroll
     for (int n = 0; n < N; ++n) there = there && tagged[n].tag == tag;
     if (__all_sync(0xffffffffu, there)) break;
-    if (patience.over(look, since, iteration)) return false;
+    if (patience.over(look, wait, iteration)) return false;
   }
 #pragma unroll
   for (int n = 0; n < N; ++n) number[n] = tagged[n].number;
   return true;
 }
+
+/* How many lanes of warp 0 have what a reduction of a block folds: on CUDA cores as many as there are warps */
+template <class Reduce>
+struct PetscTCFolded;
+
+template <int K, bool tensor, int Threads>
+struct PetscTCFolded<GridReduce<K, tensor, Threads>> {
+  static constexpr int lanes = tensor ? 32 : Threads / 32;
+};
 
 /* MostBlocks of a grid, MostSums of a barrier, of which the first 2 Pairs share records: as many as most barriers have; none where a thread has 64 registers, of which a look at five such records takes too many.
    Copies of the records that a warp stores at once, up to 32 / MostSums */
@@ -235,7 +278,7 @@ public:
     bool          well;
 
     ++tag_;
-    Reduce::fold(sum, shared, total);
+    fold<Reduce, K>(sum, shared, total);
     if (warp == 0) {
       if constexpr (orders) release(); /* fold() has had a barrier of the block */
       leave<K>(total);
@@ -274,7 +317,7 @@ public:
     bool      well;
 
     ++tag_;
-    Reduce::fold(sum, shared, total);
+    fold<Reduce, K>(sum, shared, total);
     if (warp == 0) leave<K>(total);
     if (warp < 2) {
       well = collectTwo<Reduce, 2>(warp, total, iteration);
@@ -314,6 +357,20 @@ public:
   }
 
 private:
+  /* The block's sums, in all lanes of warp 0 that leave() has records for */
+  template <class Reduce, int K>
+  __device__ __forceinline__ static void fold(const double sum[], typename Reduce::Shared &shared, double total[])
+  {
+    constexpr int left = Copies * (K > pairs ? K : pairs);
+
+    Reduce::fold(sum, shared, total);
+    if constexpr (left > PetscTCFolded<Reduce>::lanes) {
+      if (threadIdx.x >= 32) return;
+#pragma unroll
+      for (int k = 0; k < K; ++k) total[k] = __shfl_sync(0xffffffffu, total[k], 0);
+    }
+  }
+
   /* By warp 0: behind what the block's threads have written, by way of their barrier */
   __device__ __forceinline__ static void release()
   {

@@ -11,7 +11,7 @@ typedef struct {
   const PetscScalar *rp;
   const PetscScalar *diagonal; /* of B, NULL if there is no preconditioner */
   PetscBool          right;    /* B stands to the right of the matrix: x is then that of A B x = b */
-  PetscBool          single;   /* an iteration has a reduction less: that of `advance` in place of update and direction (kspsteps.h); p is not yet that of the iteration behind a call. Only with the matrix on the chip */
+  PetscBool          single;   /* an iteration has a reduction less: that of `advance` in place of update and direction (kspsteps.h). Behind a call p is the last iteration's, unless `advanced` is set. Only with the matrix on the chip */
 } TCBCGSVectors;
 
 /* The vectors of a block: of its rows x, r, rp, p, v, t, with a diagonal preconditioner its diagonal, and from the right what is multiplied by; of its ghosts r, p, v, and from the right what is multiplied by, or with a

@@ -203,7 +203,9 @@ static PetscErrorCode KSPTCVariantFromOptions(KSP ksp, KSPTC tc, PetscOptionItem
 
   PetscFunctionBegin;
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_variant", tc->name));
-  PetscCall(PetscOptionsEList(name, pipelines ? "Recurrences: PETSc's, those with fewer reductions, those with one barrier where the matrix is on the chip, or the fastest" : "Recurrences: PETSc's, those with fewer reductions, or the fastest",
+  PetscCall(PetscOptionsEList(name,
+                              pipelines ? "Recurrences: PETSc's, those with fewer reductions, those with one barrier where the matrix is on the chip, which may take more iterations, or (auto) those with fewer reductions where that is faster"
+                                        : "Recurrences: PETSc's, those with fewer reductions, or (auto) these where that is faster",
                               tc->page, choices, pipelines ? 4 : 3, names[tc->variant], &choice, &set));
   if (!set) PetscFunctionReturn(PETSC_SUCCESS);
   tc->variant = variants[choice];

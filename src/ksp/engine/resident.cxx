@@ -306,7 +306,7 @@ static PetscErrorCode KSPTCUpdateForm(KSPTC tc, Mat A, PetscBool identity, Petsc
 /* Is the work there for this? streamed: what it is for, 0 for a form, whose work depends on the preconditioner */
 static PetscBool KSPTCHasWork(const KSPTCResident *state, PetscBool scaled, KSPTCVariant variant, const PetscInt streamed[2])
 {
-  return (PetscBool)(state->made && (streamed[0] || (state->scaled == scaled && state->made_for == variant)) && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !(state->work.late && state->work.late->late));
+  return (PetscBool)(state->made && (streamed[0] || (state->scaled == scaled && state->made_for == variant)) && state->streamed[0] == streamed[0] && state->streamed[1] == streamed[1] && !KSPTCHasGivenUp(&state->work));
 }
 
 /* The work for the layout, if there is one, or else for the form */
@@ -331,11 +331,11 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, KSPTCVariant v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The recurrences to be tried with the matrix on the chip, in this order; their number. Those with one reduction are KSPCG's own where they are asked for: nothing stands in for them. Left open, of CG it is the pipelined ones that
-   are fastest there, which also look twice before they call a matrix indefinite */
+/* The recurrences to be tried with the matrix on the chip, in this order; their number. Those with one reduction are KSPCG's own where they are asked for: nothing stands in for them. Left open they are the ones with fewest barriers, but never
+   pipelined: these may take twice as many iterations */
 static int KSPTCCandidates(const KSPTCResident *state, KSPTCVariant candidates[2])
 {
-  candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? (KSPTCIsThin(state) ? KSPTC_VARIANT_CLASSIC : state->fastest) : state->wanted;
+  candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? (KSPTCIsThin(state) ? KSPTC_VARIANT_CLASSIC : KSPTC_VARIANT_SINGLE) : state->wanted;
   if (candidates[0] == KSPTC_VARIANT_PIPELINED && !state->may_pipeline) candidates[0] = KSPTC_VARIANT_CLASSIC;
   candidates[1] = KSPTC_VARIANT_CLASSIC;
   return state->wanted == KSPTC_VARIANT_AUTO || candidates[0] == KSPTC_VARIANT_PIPELINED ? 2 : 1;
@@ -479,7 +479,22 @@ static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, PetscBool identity, const 
   state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
   state->may_window   = (PetscBool)((identity || state->may_thin) && !D->projection);
   state->may_pipeline = PETSC_TRUE;
-  if (state->wanted >= KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
+  if (state->wanted == KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has a block given up waiting in an earlier solve with this pattern? */
+static PetscErrorCode KSPTCWasLate(KSPTC tc, Mat A, const char **why)
+{
+  KSPTCResident *state = &tc->resident;
+
+  PetscFunctionBegin;
+  if (!state->late_id) PetscFunctionReturn(PETSC_SUCCESS);
+  if (state->late_id != ((PetscObject)A)->id || state->late_pattern != A->nonzerostate) state->late_id = 0;
+  else {
+    PetscCall(PetscSNPrintf(state->late_text, sizeof(state->late_text), "a block of the resident kernel waited too long for the others in an earlier solve; -ksp_%s_resident tries again", tc->name));
+    *why = state->late_text;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -498,6 +513,7 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (tc->variant == KSPTC_VARIANT_PIPELINED) tc->last_why_not_pipelined = not_pipelined;
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
+  if (!*why) PetscCall(KSPTCWasLate(tc, A, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCMayWant(ksp, tc, identity, D));
   KSPTCLearnOfWindows(&tc->resident, A);
@@ -517,17 +533,35 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The device has refused a call, which must be the first: the steps do the solve */
-PetscErrorCode KSPTCResidentRefused(KSPTC tc)
+/* After so many iterations in calls, whose vectors and scalars are there, the steps go on with the solve. why: NULL, since the device has refused a call */
+PetscErrorCode KSPTCResidentLeave(KSPTC tc, PetscInt its, const char *why)
 {
   PetscFunctionBegin;
-  PetscCheck(!tc->begun, PETSC_COMM_SELF, PETSC_ERR_GPU, "The device launched the cooperative kernel for %" PetscInt_FMT " iterations and then no more: do other processes share it? Use -ksp_%s_resident false", tc->begun, tc->name);
   tc->resident.is    = PETSC_FALSE;
+  tc->resident.its   = its;
   tc->last_pipelined = PETSC_FALSE;
   tc->last_call      = 0;
   if (tc->variant == KSPTC_VARIANT_PIPELINED) tc->last_why_not_pipelined = not_pipelined;
   tc->lead              = tc->resident.steps_lead;
-  tc->last_why_not_call = "the device refused to launch the cooperative kernel";
+  tc->last_why_not_call = why ? why : "the device refused to launch the cooperative kernel";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A block has given up in a call, which has left everything as it was: what a view says. Who waits once may wait in every solve with this pattern, so there is no other try */
+PetscErrorCode KSPTCResidentGaveUp(KSP ksp, KSPTC tc, const char **why)
+{
+  KSPTCResident *state = &tc->resident;
+  Mat            A;
+
+  PetscFunctionBegin;
+  PetscCheck(KSPTCHasGivenUp(&state->work), PETSC_COMM_SELF, PETSC_ERR_PLIB, "A call of the resident kernel has left neither a record nor a stop, and no block has given up: run with -ksp_%s_resident false", tc->name);
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  state->late_id      = ((PetscObject)A)->id;
+  state->late_pattern = A->nonzerostate;
+  PetscCall(PetscSNPrintf(state->late_text, sizeof(state->late_text), "a block of the resident kernel waited %g s for the others at iteration %d; the solve went on by steps", (double)state->work.patience, state->work.late->iteration));
+  PetscCall(PetscInfo(ksp, "Block %d: %s\n", state->work.late->block, state->late_text));
+  PetscCall(KSPTCResidentReleaseWork(state));
+  *why = state->late_text;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -542,6 +576,7 @@ PetscErrorCode KSPTCResidentSetFromOptions(KSPTC tc, PetscOptionItems PetscOptio
   PetscCall(PetscOptionsString(name, "Run many iterations in one call, vectors on the chip, where that is legal and they fit: true, false or decide; form or layout: only if the matrix is on the chip, or read from its layout", tc->page,
                                choices[tc->resident.choice], value, sizeof(value), &set));
   if (!set) PetscFunctionReturn(PETSC_SUCCESS);
+  tc->resident.late_id = 0; /* another try */
   for (int k = KSPTC_RESIDENT_DECIDE; k <= KSPTC_RESIDENT_LAYOUT && !same; k++) {
     PetscCall(PetscStrcasecmp(value, choices[k], &same));
     if (same) tc->resident.choice = (KSPTCResidentChoice)k;

@@ -312,12 +312,18 @@ static PetscBool TCBCGSBreaksDown(const KSP_TCBCGS *bcgs, const PetscScalar *d1)
   return (PetscBool)(bcgs->backend == KSPTC_HOST && (*d1 == 0.0 || PetscIsInfOrNanScalar(*d1)));
 }
 
+/* Has the end of iteration i made p of the next one, whose scalars come with its breakdown? A call may have left that to the steps that have gone on */
+static PetscBool TCBCGSAdvanced(const KSP_TCBCGS *bcgs, PetscInt i)
+{
+  return (PetscBool)(i && bcgs->single && !(i == bcgs->resident.its && bcgs->s.advanced == 0.0));
+}
+
 /* s, t <- K s and their sums in the pass of the product, where that makes s, and where the product before has left v.rp: then bcgs->w->made */
 static PetscErrorCode TCBCGSMakeAndMultiply(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
 {
   const PetscScalar   *d1    = bcgs->w->sums, *sums;
-  const TCBCGSScalars *s     = bcgs->w->s;                     /* addresses alone */
-  const PetscBool      ahead = (PetscBool)(i && bcgs->single); /* rho of this iteration is not there yet */
+  const TCBCGSScalars *s     = bcgs->w->s;              /* addresses alone */
+  const PetscBool      ahead = TCBCGSAdvanced(bcgs, i); /* rho of this iteration is not there yet */
   MatAIJTCWAXPY        waxpy = {
            ksp->work[BCGS_R], ksp->work[BCGS_V], {NULL, NULL, ahead ? &s->rhonext : &s->rho, d1, NULL, &s->stop, PETSC_TRUE}
   };
@@ -341,7 +347,7 @@ static PetscErrorCode TCBCGSBegin(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   PetscFunctionBegin;
   PetscCall(KSPTCIdentityKeep(ksp, bcgs, &bcgs->identity));
   PetscCall(KSPTCDiagonalKeep(ksp, &bcgs->diagonal));
-  if (i == 0 || !bcgs->single) PetscCall(TCBCGSDirection(ksp, bcgs));
+  if (!TCBCGSAdvanced(bcgs, i)) PetscCall(TCBCGSDirection(ksp, bcgs));
   PetscCall(TCBCGSFirst(ksp, bcgs));
   PetscCall(TCBCGSMakeAndMultiply(ksp, bcgs, i));
   if (!bcgs->w->made) {
@@ -499,6 +505,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`); beyond, as much of it as fits beside the vectors, up to about 600,000 rows with few neighbours in other blocks, and the rest is read from device
    memory in every product. With more rows, up to about 1.6 million, or more neighbours, and recurrences that are not to be `single`, the vectors that no product multiplies by are in device memory, too. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
    faster, and so does `decide` on a GPU, where the steps are not: up to 48 MB of a form are read in a product, 240 MB of one of an unstructured mesh, and a layout for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
+   A block of the kernel that waits for the others for 2 s, in which the kernel runs, gives up. The call has then changed nothing: the steps go on with the solve, `-ksp_view` says so, and solves with that pattern of the matrix are not resident any more until the option is set anew.
 
    `-ksp_tcbcgs_variant` chooses the recurrences. `classic` are those of `KSPBCGS`. `single` has two reductions an iteration instead of three, and a pass over the vectors less: r.rp of the next iteration is made of
    s.rp and t.rp, which are summed with t.s and t.t, so that r and the next direction are made together. Norms are still those of the residual that is there, and tested in every iteration; iterates differ by rounding, to which BiCGSTAB is
@@ -531,7 +538,6 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
   bcgs->resident.vectors         = TCBCGSVectorsOfBlock(false, false, false);
   bcgs->resident.thin            = TCBCGSThinVectorsOfBlock();
   bcgs->resident.thin_first      = PETSC_TRUE;
-  bcgs->resident.fastest         = KSPTC_VARIANT_SINGLE;
   bcgs->resident.windows_from[0] = 4000000;
   bcgs->resident.windows_from[1] = 4000000;
   bcgs->columns.solve            = KSPTCMatSolve<KSP_TCBCGS>;

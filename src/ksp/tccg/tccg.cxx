@@ -323,10 +323,10 @@ PetscErrorCode TCCGInitialResidual(KSP ksp, KSP_TCCG *cg, PetscReal *obj)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is z, and with it beta, there at the end of iteration `it`, for its norm or since it is r? */
+/* Is z, and with it beta, there at the end of iteration `it`, for its norm or since it is r? Behind an iteration of a call it always is */
 static PetscBool TCCGEndsWithZ(KSP ksp, const KSP_TCCG *cg, PetscInt it)
 {
-  if (cg->identity || cg->resident.is || cg->columns.replays) return PETSC_TRUE;
+  if (cg->identity || cg->resident.is || cg->columns.replays || (it > 0 && it <= cg->resident.its)) return PETSC_TRUE;
   if (ksp->normtype == KSP_NORM_NATURAL) return PETSC_TRUE;
   return ksp->normtype == KSP_NORM_PRECONDITIONED && ksp->chknorm < it + 1 ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -777,12 +777,13 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`); beyond, as much of it as fits beside the vectors, and the rest is read from device memory in every product, up to about 900,000 rows with few
    neighbours in other blocks; with more, or without room for a preconditioner, blocks are thin where the layout cannot be read instead, or with `form`: they hold the direction, up to some 3 million rows, and the other vectors as far as there is room. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
    faster, and so does `decide` on a GPU, where the steps are not: up to 48 MB of a form are read in a product, 240 MB of one of an unstructured mesh, and a layout for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
+   A block of the kernel that waits for the others for 2 s, in which the kernel runs, gives up. The call has then changed nothing: the steps go on with the solve, `-ksp_view` says so, and solves with that pattern of the matrix are not resident any more until the option is set anew.
 
    `-ksp_tccg_variant` chooses the recurrences. `classic` are those of `KSPCG`. `single` are those of `KSPCGUseSingleReduction()`, with one barrier an iteration
    where the matrix is on the chip and two instead of three where its layout is read. `pipelined` are those of `KSPPIPECG`, with one barrier an iteration instead
-   of two, for resident solves with the matrix on the chip (`form`) and the right-hand side where the solution is; other solves stay classic and `-ksp_view` says so. `auto` is `pipelined` with
-   the matrix on the chip, `single` where its layout is read, and `classic` for others. Rounding errors grow in pipelined recurrences: every 64 iterations, and before anything ends a solve, the residual and the products that are carried are made anew from the iterate and the direction. The true residual at the end is that of `KSPCG` within a factor of two.
-   Iteration counts differ, by less than a percent in most solves, by 16 percent in one of 1789 iterations, and by more near the attainable accuracy, where `KSPCG` goes by a residual that is not that of its iterate any more.
+   of two, for resident solves with the matrix on the chip (`form`) and the right-hand side where the solution is; other solves stay classic and `-ksp_view` says so. `auto` is `single` where
+   a solve is resident with all vectors and has no null space, and `classic` for others; it is never `pipelined`. Rounding errors grow in pipelined recurrences: every 64 iterations, and before anything ends a solve, the residual and the products that are carried are made anew from the iterate and the direction. The true residual at the end is that of `KSPCG` within a factor of two.
+   Iteration counts differ, by a percent or two in many solves. On coefficients that jump by 1e5 pipelined recurrences can take about twice as many iterations as `KSPCG`, and so they can near the attainable accuracy, where `KSPCG` goes by a residual that is not that of its iterate any more.
 
    `KSPMatSolve()` takes up to 8 right-hand sides at once with `-ksp_tccg_matsolve true`: one product of the matrix with a block of vectors, and steps that go over all of them. Each column has its own recurrences and ends by itself;
    counts, reasons, histories and monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tccg_resident` takes, but no null space, with `classic`
@@ -824,7 +825,6 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
   cg->resident.kernel          = TCCGResidentKernels;
   cg->resident.vectors         = TCCGVectorsOfBlock(false);
   cg->resident.thin            = TCCGThinVectorsOfBlock(false);
-  cg->resident.fastest         = KSPTC_VARIANT_PIPELINED;
   PetscCall(KSPTCAttach(ksp, KSPCG, cg));
 
   PetscCall(PetscObjectQueryFunction(obj, "KSPCGUseSingleReduction_C", &cg->set_single_reduction));

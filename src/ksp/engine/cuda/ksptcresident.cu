@@ -25,6 +25,7 @@ PetscErrorCode Allocate(size_t published, size_t records, size_t sums, KSPTCResi
   PetscFunctionBegin;
   if (!cerr) cerr = cudaMalloc((void **)&work->sums, sums);
   if (!cerr) cerr = cudaMalloc((void **)&work->tag, sizeof(*work->tag));
+  if (!cerr) cerr = cudaMalloc((void **)&work->verdict, 2 * sizeof(*work->verdict));
   if (!cerr) cerr = cudaMalloc(&work->records, records);
   if (!cerr) cerr = cudaMallocHost((void **)&work->late, sizeof(*work->late));
   *room = (PetscBool)(cerr != cudaErrorMemoryAllocation);
@@ -34,10 +35,11 @@ PetscErrorCode Allocate(size_t published, size_t records, size_t sums, KSPTCResi
   }
   PetscCallCUDA(cerr);
   *work->late = {};
-  /* Tags begin with 1 */
+  /* Tags begin with 1, and verdicts are open */
   if (published) PetscCallCUDA(cudaMemset(work->published, 0, published));
   PetscCallCUDA(cudaMemset(work->sums, 0, sums));
   PetscCallCUDA(cudaMemset(work->tag, 0, sizeof(*work->tag)));
+  PetscCallCUDA(cudaMemset(work->verdict, 0, 2 * sizeof(*work->verdict)));
   PetscCallCUDA(cudaStreamSynchronize(nullptr)); /* the stream of the solve may be one that does not wait for this one */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -91,7 +93,7 @@ PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, c
     if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   }
   work->cuda     = PETSC_TRUE;
-  work->patience = 10.0;
+  work->patience = KSPTC_PATIENCE;
   PetscCall(Allocate((size_t)numbers * sizeof(*work->published), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
   if (!*can) PetscCall(KSPTCResidentDestroy_CUDA(work));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,7 +126,7 @@ PetscErrorCode KSPTCWorkVectorsCreate(PetscCount numbers, KSPTCResidentWork *wor
 
 PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
 {
-  void             *arrays[] = {work->published, work->sums, work->tag, work->records, work->vectors, work->slots};
+  void             *arrays[] = {work->published, work->sums, work->tag, work->verdict, work->records, work->vectors, work->slots};
   PetscTCLateBlock *late     = work->late;
 
   PetscFunctionBegin;
@@ -136,11 +138,12 @@ PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, PetscBool *refused, cudaStream_t stream)
+PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
 {
   void *arguments[] = {problem};
 
   PetscFunctionBegin;
   PetscCall(Launch(kernel, *grid, arguments, refused, stream));
+  if (!*refused) work->calls++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   __shared__ KSPTCAsked                     asked;
   const Share                               own(P, false, memory);
-  Barrier                                   barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                   barrier(P.sums, P.tag, P.patience());
   TCBCGSScalars                             mine    = *P.scalars; /* kept by warp 0, else */
   TCBCGSScalars                            &s       = Share::in_part ? of_first : mine;
   PetscInt                                  it      = P.chunk.first;
@@ -274,7 +274,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   const double                              none    = 0.0;
   bool                                      alive;
 
-  if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (P.isOut() || mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (Share::in_part && threadIdx.x == 0) s = mine;
   if (threadIdx.x == 0) asked.set(P.chunk.test, mine);
   record.begin(mine);
@@ -318,8 +318,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     });
     record.store(P, it);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store(P, own, told.stop);
   KSPTCLeave(P, it, s);
 }
@@ -341,7 +340,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   __shared__ KSPTCAsked                     asked;
   const Share<side, part>                   own(P, true, memory);
-  Barrier                                   barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                   barrier(P.sums, P.tag, P.patience());
   TCBCGSScalars                             mine     = *P.scalars; /* kept by warp 0, else */
   TCBCGSScalars                            &s        = part ? of_first : mine;
   PetscInt                                  it       = P.chunk.first;
@@ -351,7 +350,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   double                                    first[2] = {}; /* v.rp, and r.r of the iteration before */
   bool                                      alive;
 
-  if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (P.isOut() || mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (part && threadIdx.x == 0) s = mine;
   if (threadIdx.x == 0) asked.set(P.chunk.test, mine);
   record.begin(mine);
@@ -398,9 +397,9 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     });
     record.store(P, it);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store(P, own, told.stop);
+  if (threadIdx.x == 0) s.advanced = 0.0; /* p is the last iteration's */
   KSPTCLeave(P, it, s);
 }
 } // namespace tcbcgsresident

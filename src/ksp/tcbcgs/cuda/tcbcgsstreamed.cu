@@ -13,7 +13,7 @@
      which is then in the memory of s.
 
    Layout
-     Shared memory of a block: r, v and, if there is room, t, rp, x of its rows. p and s are in device memory, and the diagonal.
+     Shared memory of a block: r, v and, if there is room, t, rp, x of its rows. p, in the work, and s are in device memory, and the diagonal.
 
    Memory traffic
      An iteration: the matrix twice; p and s gathered, written, and read by their own rows; of what is not on the chip, t and x written and read, rp read twice.
@@ -37,7 +37,7 @@ struct Share : KSPTCStreamedShare<R> {
   double             *r, *v;
   KSPTCStreamedVector t, rp, x;
 
-  __device__ __forceinline__        Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), r(memory), v(r + P.deal.numbers), t(P, 2, memory, P.v.t), rp(P, 3, memory, const_cast<double *>(P.v.rp)), x(P, 4, memory, P.v.x) { }
+  __device__ __forceinline__        Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), r(memory), v(r + P.deal.numbers), t(P, 2, memory, P.v.t), rp(P, 3, memory, const_cast<double *>(P.v.rp)), x(P, 4, memory, Kept(P, 1)) { }
   __device__ __forceinline__ double s(int number, double alpha) const { return KSPTCCombine(r[number], v[number], -alpha); }
 };
 
@@ -63,7 +63,7 @@ __device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
       own.r[number] = P.v.r[row[k]];
       own.v[number] = P.v.v[row[k]];
       if (own.rp.chip) own.rp(number, row[k]) = P.v.rp[row[k]];
-      if (own.x.chip) own.x(number, row[k]) = P.v.x[row[k]];
+      own.x(number, row[k]) = P.v.x[row[k]];
     }
   });
 }
@@ -79,22 +79,26 @@ __device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, con
       if (row[k] < 0) continue;
       P.v.r[row[k]] = own.r[number];
       P.v.v[row[k]] = own.v[number];
-      if (own.x.chip) P.v.x[row[k]] = own.x(number, row[k]);
+      P.v.x[row[k]] = own.x(number, row[k]);
+      P.v.p[row[k]] = Kept(P, 0)[row[k]];
       if (told.stop == PETSCTC_STOP_D2_ZERO) P.v.s[row[k]] = own.s(number, told.one);
     }
   });
 }
 
-/* p, and what is multiplied by */
+/* p, and what is multiplied by. begins: the call, which finds p where the last one has left it */
 template <int R>
-__device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, double omega, double beta)
+__device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bool begins, double omega, double beta)
 {
+  double *const       to   = Kept(P, 0);
+  const double *const from = begins ? P.v.p : to;
+
   own.forRows([&](int at, const int(&row)[R]) {
     double p[R], scale[R];
 
 #pragma unroll
     for (int k = 0; k < R; k++) {
-      p[k]     = row[k] >= 0 ? P.v.p[row[k]] : 0.0;
+      p[k]     = row[k] >= 0 ? from[row[k]] : 0.0;
       scale[k] = row[k] >= 0 ? Scale(P, P.v.right, row[k]) : 0.0;
     }
 #pragma unroll
@@ -102,8 +106,8 @@ __device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, do
       const int number = at + KSPTC_LANES * k;
 
       if (row[k] < 0) continue;
-      p[k]          = KSPTCCombine(own.r[number], KSPTCCombine(p[k], own.v[number], -omega), beta);
-      P.v.p[row[k]] = p[k];
+      p[k]       = KSPTCCombine(own.r[number], KSPTCCombine(p[k], own.v[number], -omega), beta);
+      to[row[k]] = p[k];
       if (P.v.right) P.v.s[row[k]] = p[k] * scale[k];
     }
   });
@@ -115,7 +119,7 @@ __device__ __forceinline__ double First(const Problem &P, const Share<R> &own)
 {
   double d1 = 0.0;
 
-  own.forProducts(P.v.right ? P.v.s : P.v.p, [&](int at, const int(&row)[R], const double(&sum)[R]) {
+  own.forProducts(P.v.right ? P.v.s : Kept(P, 0), [&](int at, const int(&row)[R], const double(&sum)[R]) {
     double rp[R];
 
 #pragma unroll
@@ -185,7 +189,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, do
     }
 #pragma unroll
     for (int k = 0; k < R; k++) {
-      a[k] = row[k] >= 0 ? P.v.p[row[k]] : 0.0;
+      a[k] = row[k] >= 0 ? Kept(P, 0)[row[k]] : 0.0;
       b[k] = row[k] >= 0 ? own.x(at + KSPTC_LANES * k, row[k]) : 0.0;
     }
 #pragma unroll
@@ -230,16 +234,15 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               s;
   const Share<R>                         own(P, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   PetscInt                               it = P.chunk.first;
   bool                                   alive;
 
   if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  const bool stopped = s.stop != 0.0;
+  const bool out = P.isOut() || s.stop != 0.0;
 
-  __syncthreads();     /* nobody writes them before all have looked */
-  if (stopped) return; /* all blocks: nobody writes the scalars then */
+  __syncthreads(); /* nobody writes them before all have looked */
+  if (out) return; /* all blocks: nobody writes the scalars then */
   own.keep();
   Load(P, own);
   if (threadIdx.x == 0) {
@@ -251,7 +254,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double sum[2] = {};
 
-    Direct(P, own, told.one, told.other);
+    Direct(P, own, it == P.chunk.first, told.one, told.other);
     alive = barrier.order((int)it + 1);
     if (!alive) break;
     sum[0] = First(P, own);
@@ -282,8 +285,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
       told.tell(s.stop, s.omegaold, s.beta);
     });
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store(P, own, told);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
@@ -302,7 +304,7 @@ PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResiden
 
   PetscFunctionBegin;
   PetscCall(PrepareWindows(layout, can));
-  if (*can) PetscCall(KSPTCStreamedCreate(&kernel, 1, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  if (*can) PetscCall(KSPTCStreamedCreate(&kernel, 1, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, KEPT, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

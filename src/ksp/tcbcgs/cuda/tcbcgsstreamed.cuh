@@ -13,6 +13,15 @@ constexpr int SUMS = 2; /* at most, of a reduction */
 
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 0>;
 
+/* What iterations write to device memory is in the work: p, and x where it is not on the chip, [m] each; or in s and t, which are work */
+constexpr int KEPT = 2;
+
+template <class AnyProblem>
+__device__ __forceinline__ double *Kept(const AnyProblem &P, int vector)
+{
+  return P.kept + (PetscCount)vector * P.m;
+}
+
 /* By way of windows, where they are for the layout, the vectors and the device. can: the device runs that kernel, or there are none */
 PetscErrorCode PrepareWindows(const AIJTCLayout *layout, PetscBool *can);
 PetscErrorCode RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream);

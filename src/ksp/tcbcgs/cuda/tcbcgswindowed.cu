@@ -12,7 +12,7 @@
      A diagonal preconditioner from the left scales the sums of the rows. From the right it is left to the other kernel: what is multiplied would be a vector more.
 
    Layout
-     Registers: v, and r or, from `second` to `update`, t. Shared memory of a block: the windows of p, then of s, and, if there is room, rp and x of its rows. In device memory p, s and the diagonal.
+     Registers: v, and r or, from `second` to `update`, t. Shared memory of a block: the windows of p, then of s, and, if there is room, rp and x of its rows. In device memory p, in the work, s and the diagonal.
 
    Memory traffic
      An iteration, 7-point 101^3 (n rows), rp in shared memory: p read twice and written, s of 0.44 n rows written, twice 0.53 n copied to windows, x read and written: 54 MB through L2, 10 us at 5.3 TB/s, of which 25 MB
@@ -39,7 +39,9 @@ struct Share : KSPTCWindowedShare {
   const double *rp_;
   double       *x_;
 
-  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(windows()), rpchip(holds(0)), xchip(holds(1)), rp_(rpchip ? vector(0) : P.v.rp), x_(xchip ? vector(1) : P.v.x) { }
+  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(windows()), rpchip(holds(0)), xchip(holds(1)), rp_(rpchip ? vector(0) : P.v.rp), x_(xchip ? vector(1) : Kept(P, 1))
+  {
+  }
 
   __device__ __forceinline__ double  rp(const KSPTCWindowRow &row) const { return rp_[rpchip ? row.number : row.row]; }
   __device__ __forceinline__ double &x(const KSPTCWindowRow &row) const { return x_[xchip ? row.number : row.row]; }
@@ -58,7 +60,7 @@ __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &
     held.v[round][g] = row.is ? P.v.v[row.row] : 0.0;
     held.r[round][g] = row.is ? P.v.r[row.row] : 0.0;
     if (row.is && own.rpchip) own.vector(0)[row.number] = P.v.rp[row.row];
-    if (row.is && own.xchip) own.x(row) = P.v.x[row.row];
+    if (row.is) own.x(row) = P.v.x[row.row];
   });
 }
 
@@ -70,22 +72,25 @@ __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const
     P.v.v[row.row] = held.v[round][g];
     P.v.r[row.row] = stop == PETSCTC_STOP_D2_ZERO ? own.u[row.place] : held.r[round][g];
     if (stop == PETSCTC_STOP_D2_ZERO) P.v.s[row.row] = own.u[row.place];
-    if (own.xchip) P.v.x[row.row] = own.x(row);
+    P.v.x[row.row] = own.x(row);
+    P.v.p[row.row] = Kept(P, 0)[row.row];
   });
 }
 
-/* p */
-__device__ __forceinline__ void Direct(const Windowed &P, const Share &own, const Held &held, double omega, double beta)
+/* p. begins: the call, which finds it where the last one has left it */
+__device__ __forceinline__ void Direct(const Windowed &P, const Share &own, const Held &held, bool begins, double omega, double beta)
 {
-  Rows p;
+  double *const       to   = Kept(P, 0);
+  const double *const from = begins ? P.v.p : to;
+  Rows                p;
 
-  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { p[round][g] = row.is ? P.v.p[row.row] : 0.0; },
+  own.forRows([&](int round, int g, const KSPTCWindowRow &row) { p[round][g] = row.is ? from[row.row] : 0.0; },
               [&](int round, int g, const KSPTCWindowRow &row) {
                 const double now = KSPTCCombine(held.r[round][g], KSPTCCombine(p[round][g], held.v[round][g], -omega), beta);
 
                 if (!row.is) return;
                 own.u[row.place] = now;
-                P.v.p[row.row]   = now;
+                to[row.row]      = now;
               });
 }
 
@@ -178,7 +183,7 @@ __device__ __forceinline__ void Follow(const Windowed &P, const Share &own, doub
 
   own.forRows(
     [&](int round, int g, const KSPTCWindowRow &row) {
-      p[round][g] = row.is ? P.v.p[row.row] : 0.0;
+      p[round][g] = row.is ? Kept(P, 0)[row.row] : 0.0;
       x[round][g] = row.is ? own.x(row) : 0.0;
     },
     [&](int round, int g, const KSPTCWindowRow &row) {
@@ -200,18 +205,17 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               s;
   const Share                            own(P, memory, &arrived);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
   Held                                   held;
   bool                                   alive;
 
   if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  const bool stopped = s.stop != 0.0;
+  const bool out = P.isOut() || s.stop != 0.0;
 
-  __syncthreads();     /* nobody writes them before all have looked */
-  if (stopped) return; /* all blocks: nobody writes the scalars then */
+  __syncthreads(); /* nobody writes them before all have looked */
+  if (out) return; /* all blocks: nobody writes the scalars then */
   own.initialize(P.slots);
   Load(P, own, held);
   if (threadIdx.x == 0) {
@@ -223,10 +227,10 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double sum[SUMS] = {};
 
-    Direct(P, own, held, told.one, told.other);
+    Direct(P, own, held, it == P.chunk.first, told.one, told.other);
     alive = barrier.order((int)it + 1);
     if (!alive) break;
-    own.request(P.v.p);
+    own.request(Kept(P, 0));
     sum[0] = First<scaled, valued>(P, own, held, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
@@ -266,8 +270,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
         return true;
       });
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store(P, own, held, told.stop);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
@@ -291,7 +294,7 @@ PetscErrorCode tcbcgsstreamed::PrepareWindows(const AIJTCLayout *layout, PetscBo
 
 PetscErrorCode tcbcgsstreamed::RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
-  const PetscScalar *const multiplied[] = {v->p, v->s};
+  const PetscScalar *const multiplied[] = {work->vectors, v->s};
   const bool               scaled       = v->diagonal != NULL;
   const void *const        kernels[]    = {KernelOf(scaled, false), KernelOf(scaled, true)};
 

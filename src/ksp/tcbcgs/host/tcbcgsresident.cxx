@@ -82,7 +82,7 @@ private:
   Multiply             multiply_;
 };
 
-PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
+PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const auto multiply = [form](const PetscScalar y[], PetscScalar product[]) {
     KSPTCFormMult_Host(form, y, product);
@@ -91,17 +91,17 @@ PetscErrorCode TCBCGSResident_Host(const KSPTCForm *form, const KSPTCChunk<TCBCG
 
   PetscFunctionBegin;
   *refused = PETSC_FALSE;
-  PetscCall(Iterations(form->m, v, steps, stream, multiply).run(chunk));
+  if (!KSPTCGivesUp_Host(chunk->first, work)) PetscCall(Iterations(form->m, v, steps, stream, multiply).run(chunk));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCBCGSStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
+PetscErrorCode TCBCGSStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const auto multiply = [layout, stream](const PetscScalar y[], PetscScalar product[]) { return AIJTCLayoutMult_Host(layout, PETSC_FALSE, y, NULL, product, stream); };
 
   PetscFunctionBegin;
   PetscCheck(!v->single, PETSC_COMM_SELF, PETSC_ERR_SUP, "With the matrix read from its layout recurrences are classic");
   *refused = PETSC_FALSE;
-  PetscCall(Iterations(layout->m, v, steps, stream, multiply).run(chunk));
+  if (!KSPTCGivesUp_Host(chunk->first, work)) PetscCall(Iterations(layout->m, v, steps, stream, multiply).run(chunk));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

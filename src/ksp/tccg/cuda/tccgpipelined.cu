@@ -217,14 +217,14 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
   __shared__ Sums                        shared;
   __shared__ Common                      common;
   const Share                            own(P.A, scaled, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   TCCGScalars                            s     = *P.scalars; /* kept by warp 0 */
   PetscInt                               it    = P.chunk.first;
   double                                 again = TCCG_PIPELINED_REPLACE;
   bool                                   alive = true;
   const auto                             fetch = [&](uint64_t tag, int thread, int threads) { return KSPTCFetchGhosts(Published(P, tag), own, own.m + own.rows, tag, thread, threads, barrier.patience(), it); };
 
-  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (P.isOut() || s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (threadIdx.x == 0) common.asked.set(P.chunk.test, s);
   common.record.begin(s);
   Load<scaled>(P, own);
@@ -265,8 +265,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) PipelinedKernel(const __grid
     }
     again = common.first();
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
 }

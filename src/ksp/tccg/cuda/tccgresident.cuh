@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCRecordLeft<TCCGScalars> record;
   __shared__ KSPTCAsked                   asked;
   const Block                             own(P, memory);
-  Barrier                                 barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                 barrier(P.sums, P.tag, P.patience());
   TCCGScalars                             mine    = *P.scalars; /* kept by warp 0, else */
   TCCGScalars                            &s       = Block::thin ? of_first : mine;
   PetscInt                                it      = P.chunk.first;
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   const double                            none    = 0.0;
   bool                                    alive;
 
-  if (mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (P.isOut() || mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (Block::thin && threadIdx.x == 0) s = mine;
   if (threadIdx.x == 0) asked.set(P.chunk.test, mine);
   record.begin(mine);
@@ -226,8 +226,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     });
     record.store(P, it);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store(P, own);
   KSPTCLeave(P, it, s);
 }

@@ -241,7 +241,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ typename Many::Shared       shared;
   __shared__ Common                      common;
   const Share                            own(P.A, scaled, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   TCCGScalars                            s         = *P.scalars; /* kept by warp 0 */
   PetscInt                               it        = P.chunk.first;
   double                                 sum[SUMS] = {};
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   const auto                             nothing   = [](uint64_t, int, int) { return true; };
   const auto                             fetch     = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(Published(P, t), own, own.gs, t, thread, threads, barrier.patience(), it + 1); };
 
-  if (s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
+  if (P.isOut() || s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (threadIdx.x == 0) {
     common.judged = {0.0, 0.0}; /* without a preconditioner nobody else does */
     common.asked.set(P.chunk.test, s);
@@ -271,8 +271,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     if (++it < P.chunk.last) continue;
     alive = Meet<Many, scaled, false>(P, barrier, s, common, it, sum, shared, nothing);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
 }

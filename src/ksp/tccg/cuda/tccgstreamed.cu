@@ -9,10 +9,10 @@
      x follows one phase behind, because p is read there anyway: the end of a call brings it up to date. z is not kept: B is a diagonal.
 
    Layout
-     Shared memory of a block: r, w and, if there is room, x of its rows. p is in device memory, and the diagonal.
+     Shared memory of a block: r, w and, if there is room, x of its rows. p is in device memory, in the work, and the diagonal.
 
    Memory traffic
-     An iteration: the matrix; p gathered, read and written by its own row; the diagonal twice. Everything else stays where it is.
+     An iteration: the matrix; p gathered, read and written by its own row; the diagonal twice. Everything else stays where it is. A call: x, r and p once each way.
 
    References
      M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
@@ -29,7 +29,7 @@ struct Share : KSPTCStreamedShare<R, true> {
   double             *r, *w;
   KSPTCStreamedVector x;
 
-  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R, true>(P, memory), r(memory), w(r + P.deal.numbers), x(P, 2, memory, P.v.x) { }
+  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R, true>(P, memory), r(memory), w(r + P.deal.numbers), x(P, 2, memory, Kept(P, 2)) { }
 };
 
 template <bool projected>
@@ -51,8 +51,8 @@ __device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      if (own.x.chip) own.x(at + KSPTC_LANES * k, row[k]) = P.v.x[row[k]];
-      own.r[at + KSPTC_LANES * k] = P.v.r[row[k]];
+      own.x(at + KSPTC_LANES * k, row[k]) = P.v.x[row[k]];
+      own.r[at + KSPTC_LANES * k]         = P.v.r[row[k]];
     }
   });
 }
@@ -65,32 +65,36 @@ __device__ __forceinline__ void Store(const Problem &P, const Share<R> &own, dou
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      const double x = own.x(at + KSPTC_LANES * k, row[k]), r = own.r[at + KSPTC_LANES * k];
+      const double x = own.x(at + KSPTC_LANES * k, row[k]), r = own.r[at + KSPTC_LANES * k], p = Kept(P, 0)[row[k]];
 
-      P.v.x[row[k]] = a == 0.0 ? x : fma(a, P.v.p[row[k]], x);
+      P.v.x[row[k]] = a == 0.0 ? x : fma(a, p, x);
       P.v.r[row[k]] = r;
+      P.v.p[row[k]] = p;
       if (P.v.diagonal) P.v.z[row[k]] = Precondition<projected>(P, row[k], r, mean);
     }
   });
 }
 
-/* first: of the solve, whose p may hold anything, and whose z alone has been projected if it is to be */
+/* first: of the solve, whose p may hold anything, and whose z alone has been projected if it is to be. begins: the call, which finds p where the last one has left it */
 template <bool projected, int R>
-__device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bool first, double a, double b, double mean)
+__device__ __forceinline__ void Direct(const Problem &P, const Share<R> &own, bool first, bool begins, double a, double b, double mean)
 {
+  double *const       to   = Kept(P, 0);
+  const double *const from = begins ? P.v.p : to;
+
   own.forRows([&](int at, const int(&row)[R]) {
     double p[R], scale[R];
 
 #pragma unroll
     for (int k = 0; k < R; k++) {
-      p[k]     = !first && row[k] >= 0 ? P.v.p[row[k]] : 0.0;
+      p[k]     = !first && row[k] >= 0 ? from[row[k]] : 0.0;
       scale[k] = row[k] >= 0 ? Scale(P, row[k]) : 0.0;
     }
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
       if (a != 0.0) own.x(at + KSPTC_LANES * k, row[k]) = fma(a, p[k], own.x(at + KSPTC_LANES * k, row[k]));
-      P.v.p[row[k]] = projected && first ? P.v.z[row[k]] : KSPTCCombine(Project<projected>(own.r[at + KSPTC_LANES * k] * scale[k], mean), p[k], b);
+      to[row[k]] = projected && first ? P.v.z[row[k]] : KSPTCCombine(Project<projected>(own.r[at + KSPTC_LANES * k] * scale[k], mean), p[k], b);
     }
   });
 }
@@ -101,11 +105,11 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share<R> &own
 {
   double pw = 0.0;
 
-  own.forProducts(P.v.p, [&](int at, const int(&row)[R], const double(&w)[R]) {
+  own.forProducts(Kept(P, 0), [&](int at, const int(&row)[R], const double(&w)[R]) {
     double p[R];
 
 #pragma unroll
-    for (int k = 0; k < R; k++) p[k] = row[k] >= 0 ? P.v.p[row[k]] : 0.0;
+    for (int k = 0; k < R; k++) p[k] = row[k] >= 0 ? Kept(P, 0)[row[k]] : 0.0;
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
@@ -159,17 +163,16 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   __shared__ KSPTCTold                   told; /* b, or a; and mean */
   __shared__ TCCGScalars                 s;
   const Share<R>                         own(P, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   PetscInt                               it = P.chunk.first;
   double                                 a  = 0.0; /* of the iteration that x has not followed yet */
   bool                                   alive;
 
   if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  const bool stopped = s.stop != 0.0;
+  const bool out = P.isOut() || s.stop != 0.0;
 
-  __syncthreads();     /* nobody writes them before all have looked */
-  if (stopped) return; /* all blocks: nobody writes the scalars then */
+  __syncthreads(); /* nobody writes them before all have looked */
+  if (out) return; /* all blocks: nobody writes the scalars then */
   own.keep();
   Load(P, own);
   if (threadIdx.x == 0) {
@@ -182,7 +185,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double sum[SUMS_SCALED] = {};
 
-    Direct<projected>(P, own, it == 0, a, told.one, told.other);
+    Direct<projected>(P, own, it == 0, it == P.chunk.first, a, told.one, told.other);
     a     = 0.0;
     alive = barrier.order((int)it + 1);
     if (!alive) break;
@@ -205,8 +208,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     };
     alive = projected || P.v.diagonal ? KSPTCStreamedSum(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum(P, barrier, sum, shared.one, it, derive);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store<projected>(P, own, a, told.other);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
@@ -239,7 +241,7 @@ PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentW
 {
   PetscFunctionBegin;
   PetscCall(PrepareWindows(layout, can));
-  if (*can) PetscCall(KSPTCStreamedCreate(KernelsOf(layout), KERNELS, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, work, can));
+  if (*can) PetscCall(KSPTCStreamedCreate(KernelsOf(layout), KERNELS, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, KEPT, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

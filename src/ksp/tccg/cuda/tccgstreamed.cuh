@@ -15,6 +15,15 @@ constexpr int SUMS = TCCG_SCALED_SUMS<true>; /* of an iteration's second reducti
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS, 0>;
 using Problem = KSPTCStreamedProblem<TCCGScalars, TCCGVectors>;
 
+/* What iterations write to device memory is in the work: p, or z where A p is carried; r, if that is not z there; and x, where it is not on the chip. [m] each */
+constexpr int KEPT = 3;
+
+template <class AnyProblem>
+__device__ __forceinline__ double *Kept(const AnyProblem &P, int vector)
+{
+  return P.kept + (PetscCount)vector * P.m;
+}
+
 /* With so many rows to a lane: kernels of iterations that carry A p, in the other file, which compiles beside this */
 const void *SingleKernelOf(const AIJTCLayout *layout);
 

@@ -9,11 +9,11 @@
      itself: p.w is not made of z.A z then.
 
    Layout
-     Shared memory of a block: w, p and, if there is room, x of its rows. In device memory z, which all blocks gather, the diagonal and, where z is not r, r.
+     Shared memory of a block: w, p and, if there is room, x of its rows. In device memory z, which all blocks gather, and, where z is not r, r, both in the work; and the diagonal.
 
    Memory traffic
      An iteration: the matrix; z gathered, and read by its own row; r read and written (with a preconditioner z written besides); the diagonal. 7-point 101^3, constant values: as classic ones (tccgstreamed.cu), and a barrier
-     and a pass over the vectors less, of 2 and 1.5 us
+     and a pass over the vectors less, of 2 and 1.5 us. A call: z, r, x, w and p once each way
 
    References
      A. T. Chronopoulos, C. W. Gear, s-step iterative methods for symmetric linear systems, J. Comput. Appl. Math. 25(2), 1989;
@@ -30,8 +30,14 @@ struct Share : KSPTCStreamedShare<R> {
   double             *w, *p;
   KSPTCStreamedVector x;
 
-  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), w(memory), p(w + P.deal.numbers), x(P, 2, memory, P.v.x) { }
+  __device__ __forceinline__ Share(const Problem &P, double *memory) : KSPTCStreamedShare<R>(P, memory), w(memory), p(w + P.deal.numbers), x(P, 2, memory, Kept(P, 2)) { }
 };
+
+/* r, which is z without a preconditioner */
+__device__ __forceinline__ double *Residual(const Problem &P)
+{
+  return Kept(P, P.v.diagonal ? 1 : 0);
+}
 
 /* For the first iteration to form z + 0 p and A z + 0 w, whatever p and w hold */
 template <int R>
@@ -43,9 +49,11 @@ __device__ __forceinline__ void Load(const Problem &P, const Share<R> &own)
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      if (own.x.chip) own.x(at + KSPTC_LANES * k, row[k]) = P.v.x[row[k]];
-      own.w[at + KSPTC_LANES * k] = first ? 0.0 : P.v.w[row[k]];
-      own.p[at + KSPTC_LANES * k] = first ? 0.0 : P.v.p[row[k]];
+      own.x(at + KSPTC_LANES * k, row[k]) = P.v.x[row[k]];
+      own.w[at + KSPTC_LANES * k]         = first ? 0.0 : P.v.w[row[k]];
+      own.p[at + KSPTC_LANES * k]         = first ? 0.0 : P.v.p[row[k]];
+      Kept(P, 0)[row[k]]                  = P.v.z[row[k]];
+      if (P.v.diagonal) Residual(P)[row[k]] = P.v.r[row[k]];
     }
   });
 }
@@ -57,9 +65,11 @@ __device__ __forceinline__ void Store(const Problem &P, const Share<R> &own)
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
-      if (own.x.chip) P.v.x[row[k]] = own.x(at + KSPTC_LANES * k, row[k]);
+      P.v.x[row[k]] = own.x(at + KSPTC_LANES * k, row[k]);
       P.v.w[row[k]] = own.w[at + KSPTC_LANES * k];
       P.v.p[row[k]] = own.p[at + KSPTC_LANES * k];
+      P.v.z[row[k]] = Kept(P, 0)[row[k]];
+      if (P.v.diagonal) P.v.r[row[k]] = Residual(P)[row[k]];
     }
   });
 }
@@ -70,11 +80,11 @@ __device__ __forceinline__ double Multiply(const Problem &P, const Share<R> &own
 {
   double pw = 0.0;
 
-  own.forProducts(P.v.z, [&](int at, const int(&row)[R], const double(&sum)[R]) {
+  own.forProducts(Kept(P, 0), [&](int at, const int(&row)[R], const double(&sum)[R]) {
     double z[R];
 
 #pragma unroll
-    for (int k = 0; k < R; k++) z[k] = row[k] >= 0 ? P.v.z[row[k]] : 0.0;
+    for (int k = 0; k < R; k++) z[k] = row[k] >= 0 ? Kept(P, 0)[row[k]] : 0.0;
 #pragma unroll
     for (int k = 0; k < R; k++) {
       if (row[k] < 0) continue;
@@ -98,7 +108,7 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, do
 #pragma unroll
     for (int k = 0; k < R; k++) {
       scale[k] = row[k] >= 0 ? Scale(P, row[k]) : 0.0;
-      r[k]     = row[k] >= 0 ? P.v.r[row[k]] : 0.0;
+      r[k]     = row[k] >= 0 ? Residual(P)[row[k]] : 0.0;
     }
 #pragma unroll
     for (int k = 0; k < R; k++) {
@@ -106,12 +116,12 @@ __device__ __forceinline__ void Update(const Problem &P, const Share<R> &own, do
       const int number = at + KSPTC_LANES * k;
 
       r[k]                  = fma(-a, own.w[number], r[k]);
-      P.v.r[row[k]]         = r[k];
+      Residual(P)[row[k]]   = r[k];
       own.x(number, row[k]) = fma(a, own.p[number], own.x(number, row[k]));
       if (P.v.diagonal) {
         const double z = r[k] * scale[k];
 
-        P.v.z[row[k]] = z;
+        Kept(P, 0)[row[k]] = z;
         TCCGAddTested(P.chunk.test.norm, r[k], z, sum);
       } else sum[0] = fma(r[k], r[k], sum[0]);
     }
@@ -136,16 +146,15 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const 
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
   const Share<R>                         own(P, memory);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   PetscInt                               it = P.chunk.first;
   bool                                   alive;
 
   if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  const bool stopped = s.stop != 0.0;
+  const bool out = P.isOut() || s.stop != 0.0;
 
-  __syncthreads();     /* nobody writes them before all have looked */
-  if (stopped) return; /* all blocks: nobody writes the scalars then */
+  __syncthreads(); /* nobody writes them before all have looked */
+  if (out) return; /* all blocks: nobody writes the scalars then */
   own.keep();
   Load(P, own);
   if (threadIdx.x == 0) {
@@ -176,8 +185,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const 
     };
     alive = P.v.diagonal ? KSPTCStreamedSum<TCCG_TESTED_SUMS, true>(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum<1, true>(P, barrier, sum, shared.one, it, derive);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store(P, own);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);

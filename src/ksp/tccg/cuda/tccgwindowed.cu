@@ -8,7 +8,7 @@
                 meanwhile x <- x + a p
 
    Layout
-     Registers: r and w, or z. Shared memory of a block: the windows of p and, if there is room, x of its rows, and the diagonal of all slices, or of as many times 16 as there is room for. In device memory p and the rest of the diagonal.
+     Registers: r and w, or z. Shared memory of a block: the windows of p and, if there is room, x of its rows, and the diagonal of all slices, or of as many times 16 as there is room for. In device memory, in the work, p; and the rest of the diagonal.
 
    Memory traffic
      An iteration, 7-point 101^3 (n rows): p of 0.44 n rows written, which others multiply by, and 0.53 n copied to windows: 8 MB through L2, 1.6 us at 5.3 TB/s; a product reads 8 bytes a nonzero
@@ -63,7 +63,7 @@ __device__ __forceinline__ void Direct(const Windowed &P, const Share &own, cons
 
     own.u[row.place] = p;
   });
-  own.publish(P.v.p);
+  own.publish(Kept(P, 0));
 }
 
 /* w: returns this thread's share of p.w */
@@ -115,18 +115,17 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
   const Share                            own(P, memory, &arrived);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
   Held                                   held;
   bool                                   alive;
 
   if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  const bool stopped = s.stop != 0.0;
+  const bool out = P.isOut() || s.stop != 0.0;
 
-  __syncthreads();     /* nobody writes them before all have looked */
-  if (stopped) return; /* all blocks: nobody writes the scalars then */
+  __syncthreads(); /* nobody writes them before all have looked */
+  if (out) return; /* all blocks: nobody writes the scalars then */
   own.initialize(P.slots);
   Load<scaled>(P, own, held);
   if (threadIdx.x == 0) {
@@ -142,7 +141,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     Direct<scaled>(P, own, held, told.one);
     alive = barrier.order((int)it + 1);
     if (!alive) break;
-    own.request(P.v.p);
+    own.request(Kept(P, 0));
     sum[0] = Multiply<valued>(own, held, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
@@ -164,8 +163,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     const auto follow = [&]() { Follow(own, a, [&](int, int, const KSPTCWindowRow &row) { return own.u[row.place]; }); };
     alive             = SumAndFollow<scaled, false>(P, barrier, sum, shared, it, derive, follow);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store<scaled>(P, own, held);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);
@@ -190,9 +188,9 @@ PetscErrorCode tccgstreamed::PrepareWindows(const AIJTCLayout *layout, PetscBool
 
 PetscErrorCode tccgstreamed::RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
-  const PetscScalar *const of = v->s ? v->z : v->p, *const multiplied[] = {of, of};
-  const bool        single = v->s != NULL, scaled = v->diagonal != NULL;
-  const void *const kernels[] = {KernelOf(single, scaled, false), KernelOf(single, scaled, true)};
+  const PetscScalar *const multiplied[] = {work->vectors, work->vectors};
+  const bool               single = v->s != NULL, scaled = v->diagonal != NULL;
+  const void *const        kernels[] = {KernelOf(single, scaled, false), KernelOf(single, scaled, true)};
 
   PetscFunctionBegin;
   *taken = PETSC_FALSE;

@@ -29,29 +29,28 @@ struct Share : KSPTCWindowedShare {
   bool    chip; /* is x of the rows in shared memory? */
   double *held, *device;
 
-  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(windows()), chip(holds(0)), held(vector(0)), device(P.v.x) { }
+  __device__ __forceinline__ Share(const Windowed &P, double *memory, uint64_t *arrived) : KSPTCWindowedShare(P, memory, arrived), u(windows()), chip(holds(0)), held(vector(0)), device(Kept(P, 2)) { }
 };
 
 /* Of this thread's rows, in registers. Of numbers that are no rows all such vectors are 0 */
 typedef double Rows[ROUNDS][GROUPS];
 
-/* u <- what of() says of a row; x and the diagonal, as far as they are in shared memory */
+/* u <- what of() says of a row; x; and the diagonal, as far as it is in shared memory */
 template <bool scaled, class Of>
 __device__ __forceinline__ void LoadShared(const Windowed &P, const Share &own, Of of)
 {
   own.forRows([&](int round, int, const KSPTCWindowRow &row) {
     if (!row.is) return;
-    own.u[row.place] = of(row.row);
-    if (own.chip) own.held[row.number] = P.v.x[row.row];
+    own.u[row.place]                                        = of(row.row);
+    (own.chip ? own.held[row.number] : own.device[row.row]) = P.v.x[row.row];
     if (scaled && own.hasPart(round)) own.part()[row.number] = P.v.diagonal[row.row];
   });
 }
 
 __device__ __forceinline__ void StoreShared(const Windowed &P, const Share &own)
 {
-  if (!own.chip) return;
   own.forRows([&](int, int, const KSPTCWindowRow &row) {
-    if (row.is) P.v.x[row.row] = own.held[row.number];
+    if (row.is) P.v.x[row.row] = own.chip ? own.held[row.number] : own.device[row.row];
   });
 }
 

@@ -7,8 +7,8 @@
                 meanwhile x <- x + a p
 
    Layout
-     Registers: w and p. Shared memory of a block: the windows of z and, if there is room, x of its rows, and the diagonal of all slices, or of as many times 16 as there is room for. In device memory z and the rest of the diagonal. r is z over the
-     diagonal, in iterations: of z and the quotient, both rounded, it is off by a unit in the last place at most. Warps whose rows have a diagonal that is 0 or far from 1 somewhere, so that z may not say what r is, have r in device memory.
+     Registers: w and p. Shared memory of a block: the windows of z and, if there is room, x of its rows, and the diagonal of all slices, or of as many times 16 as there is room for. In device memory, in the work, z; and the rest of the diagonal. r is z over the
+     diagonal, in iterations: of z and the quotient, both rounded, it is off by a unit in the last place at most. Warps whose rows have a diagonal that is 0 or far from 1 somewhere, so that z may not say what r is, have r in device memory, in the work.
 
    Memory traffic
      An iteration, 7-point 101^3 (n rows): z of 0.44 n rows written, which others multiply by, and 0.53 n copied to windows: 8 MB through L2, 1.6 us at 5.3 TB/s; a product reads 8 bytes a nonzero
@@ -57,6 +57,11 @@ __device__ __forceinline__ void Load(const Windowed &P, const Share &own, Held &
     may              = may && d >= least && d <= 1.0 / least;
   });
   held.quotients = __all_sync(AIJTC_ALL_LANES, may);
+  own.publish(Kept(P, 0));
+  if (!scaled || held.quotients) return;
+  own.forRows([&](int, int, const KSPTCWindowRow &row) {
+    if (row.is) Kept(P, 1)[row.row] = P.v.r[row.row];
+  });
 }
 
 /* updated: r is another one than before the call */
@@ -71,7 +76,7 @@ __device__ __forceinline__ void Store(const Windowed &P, const Share &own, const
     P.v.w[row.row]                    = held.w[round][g];
     P.v.p[row.row]                    = held.p[round][g];
     (scaled ? P.v.z : P.v.r)[row.row] = z;
-    if (scaled && held.quotients && updated) P.v.r[row.row] = Quotient(z, ScaleOf<scaled>(P, row));
+    if (scaled && updated) P.v.r[row.row] = held.quotients ? Quotient(z, ScaleOf<scaled>(P, row)) : Kept(P, 1)[row.row];
   });
 }
 
@@ -109,13 +114,13 @@ __device__ __forceinline__ void UpdateRows(const Windowed &P, const Share &own, 
     P, own,
     [&](int round, int g, const KSPTCWindowRow &row, double d) {
       scale[round][g]  = d;
-      before[round][g] = !row.is ? 0.0 : scaled && !quotients ? P.v.r[row.row] : own.u[row.place];
+      before[round][g] = !row.is ? 0.0 : scaled && !quotients ? Kept(P, 1)[row.row] : own.u[row.place];
     },
     [&](int round, int g, const KSPTCWindowRow &row) {
       const double d = scale[round][g], r = fma(-a, held.w[round][g], quotients ? Quotient(before[round][g], d) : before[round][g]), z = r * d;
 
       if (row.is) own.u[row.place] = z;
-      if (row.is && scaled && !quotients) P.v.r[row.row] = r;
+      if (row.is && scaled && !quotients) Kept(P, 1)[row.row] = r;
       AddTested<scaled>(P, r, z, sum);
     });
 }
@@ -127,7 +132,7 @@ __device__ __forceinline__ void Update(const Windowed &P, const Share &own, cons
     if (held.quotients) UpdateRows<true, true>(P, own, held, a, sum);
     else UpdateRows<true, false>(P, own, held, a, sum);
   } else UpdateRows<false, false>(P, own, held, a, sum);
-  own.publish(P.v.z);
+  own.publish(Kept(P, 0));
 }
 
 template <bool scaled, bool valued>
@@ -139,18 +144,17 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
   const Share                            own(P, memory, &arrived);
-  Barrier                                barrier(P.sums, P.tag, PetscTCPatience(P.late, P.bound));
+  Barrier                                barrier(P.sums, P.tag, P.patience());
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
   Held                                   held;
   bool                                   alive;
 
   if (threadIdx.x == 0) s = *P.scalars;
-  __syncthreads();
-  const bool stopped = s.stop != 0.0;
+  const bool out = P.isOut() || s.stop != 0.0;
 
-  __syncthreads();     /* nobody writes them before all have looked */
-  if (stopped) return; /* all blocks: nobody writes the scalars then */
+  __syncthreads(); /* nobody writes them before all have looked */
+  if (out) return; /* all blocks: nobody writes the scalars then */
   own.initialize(P.slots);
   Load<scaled>(P, own, held);
   if (threadIdx.x == 0) {
@@ -163,7 +167,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
   while (alive && told.stop == 0.0 && it < P.chunk.last) {
     double sum[TESTED<scaled>] = {};
 
-    own.request(P.v.z);
+    own.request(Kept(P, 0));
     sum[0] = Multiply<valued>(own, held, told.one, turn++);
     alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
@@ -185,8 +189,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
     const auto follow = [&]() { Follow(own, a, [&](int round, int g, const KSPTCWindowRow &) { return held.p[round][g]; }); };
     alive             = SumAndFollow<scaled, true>(P, barrier, sum, shared, it, derive, follow);
   }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *P.tag = barrier.last();
-  if (!alive) return;
+  if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store<scaled>(P, own, held, it > P.chunk.first);
   if (blockIdx.x != 0) return;
   KSPTCStoreRecords(P, it);

@@ -17,12 +17,11 @@
 #include <petsctc/private/fusedstep_host.h>
 #include <petsctc/private/tccgpipelined.h>
 
-PetscErrorCode TCCGPipelinedCreate_Host(const KSPTCForm *form, PETSC_UNUSED PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
+PetscErrorCode TCCGPipelinedCreate_Host(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  *work = {};
+  PetscCall(KSPTCResidentCreate_Host(form, scaled, work, can));
   PetscCall(PetscMalloc1(4 * (size_t)form->m, &work->vectors));
-  *can = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -133,6 +132,7 @@ PetscErrorCode TCCGPipelined_Host(const KSPTCForm *form, const KSPTCChunk<TCCGSc
 {
   PetscFunctionBegin;
   *refused = PETSC_FALSE;
+  if (KSPTCGivesUp_Host(chunk->first, work)) PetscFunctionReturn(PETSC_SUCCESS);
   if (v->diagonal) Call<true>(form, chunk, v, steps, work);
   else Call<false>(form, chunk, v, steps, work);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -63,7 +63,7 @@ static PetscErrorCode Iterate(PetscInt n, const KSPTCChunk<TCCGScalars> *chunk, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
+PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const auto mult = [form](const PetscScalar p[], PetscScalar w[]) {
     KSPTCFormMult_Host(form, p, w);
@@ -72,16 +72,16 @@ PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTCChunk<TCCGSca
 
   PetscFunctionBegin;
   *refused = PETSC_FALSE;
-  PetscCall(Iterate(form->m, chunk, v, steps, stream, mult));
+  if (!KSPTCGivesUp_Host(chunk->first, work)) PetscCall(Iterate(form->m, chunk, v, steps, stream, mult));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode TCCGStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, PETSC_UNUSED KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
+PetscErrorCode TCCGStreamed_Host(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream)
 {
   const auto mult = [layout, stream](const PetscScalar p[], PetscScalar w[]) { return AIJTCLayoutMult_Host(layout, PETSC_FALSE, p, NULL, w, stream); };
 
   PetscFunctionBegin;
   *refused = PETSC_FALSE;
-  PetscCall(Iterate(layout->m, chunk, v, steps, stream, mult));
+  if (!KSPTCGivesUp_Host(chunk->first, work)) PetscCall(Iterate(layout->m, chunk, v, steps, stream, mult));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
