@@ -11,6 +11,7 @@ static PetscErrorCode MatAssemblyEnd_MPIAIJTC(Mat A, MatAssemblyType type)
   PetscFunctionBegin;
   PetscCall((*c->parent.assemblyend)(A, type));
   PetscCall(MatAIJTCBrand(A, c));
+  PetscCall(MatAIJTCComposeHook(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
