@@ -91,12 +91,13 @@ done
 
 echo "==> PETSc's own GPU tests"
 "$root/tests/acceptance/gpu.sh" --prepare
+stripped "${PETSCTC_LIB%/*}/libpetsctctests.so" "$folder/lib/libpetsctctests.so"
 accept=$PETSCTC_BUILD/acceptance
-cp "$root"/tests/acceptance/{ab.py,mpiexec_record,gpu_ab.bash,gpu-scripts.txt,exceptions-gpu.txt} "$accept/sweep-gpu.txt" "$folder/acceptance/"
+cp "$root"/tests/acceptance/{ab.py,mpiexec_record,gpu_ab.bash,gpu-scripts.txt,folders-gpu.txt,exceptions-gpu.txt,exceptions-folders.txt} "$accept/sweep-gpu.txt" "$folder/acceptance/"
 while read -r script; do
   install -D "$accept/tests/$script.sh" "$folder/acceptance/tests/$script.sh"
   sed -n "s#^executable='../\(.*\)'#$(dirname "$script")/\1#p" "$accept/tests/$script.sh"
-done <"$root/tests/acceptance/gpu-scripts.txt" >"$accept/programs-gpu.txt"
+done < <(cat "$root"/tests/acceptance/{gpu-scripts,folders-gpu}.txt) >"$accept/programs-gpu.txt"
 cut -d'|' -f3 "$accept/sweep-gpu.txt" | tr -d ' ' >>"$accept/programs-gpu.txt"
 sort -u "$accept/programs-gpu.txt" | while read -r program; do
   mkdir -p "$folder/acceptance/tests/$(dirname "$program")"

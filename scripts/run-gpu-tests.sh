@@ -378,6 +378,7 @@ section_acceptance() {
   start_mps
   gpu_step "PETSc's GPU tests, aijtc against aijcusparse" 400 gpu_scripts --part "${PART:-1/1}" --limit 330 --timeout 60 --keep-failures "$out/acceptance-scripts.tar.gz"
   gpu_step "option sweep" 180 gpu_sweep "$here/sweep-gpu.txt" --part "${PART:-1/1}" --limit 130 --timeout 40 --keep-failures "$out/acceptance-sweep.tar.gz"
+  gpu_step "PETSc's tests with every AIJ ours" 130 gpu_folders --part "${PART:-1/1}" --limit 90 --timeout 40 --keep-failures "$out/acceptance-folders.tar.gz"
   end_mps
 }
 

@@ -18,12 +18,13 @@ fi
 
 petsc_make() { # goals
   make -k -f "$petsc_root/gmakefile.test" PETSC_DIR="$PETSC_DIR" PETSC_ARCH="$PETSC_ARCH" TESTSRCDIR="$petsc_root/src" \
-    pkgs="ksp mat snes ts" TESTDIR="$tree" NO_RM=1 "$@"
+    pkgs="vec mat dm ksp snes ts tao ml" TESTDIR="$tree" NO_RM=1 "$@"
 }
 
 # Generates the run scripts of all of PETSc's tests (seconds; nothing is compiled).
 generate_scripts() {
   mkdir -p "$tree"
+  [ -d "$tree/tao" ] || rm -f "$tree/testfiles" # generated for fewer folders once
   petsc_make print-test gmakesearch=none >"$work/generate.log" 2>&1 || { tail -20 "$work/generate.log"; exit 1; }
 }
 

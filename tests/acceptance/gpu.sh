@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# PETSc's tests of AIJCUSPARSE, and the option sweep, on a GPU: aijtc against aijcusparse.
+# PETSc's tests of AIJCUSPARSE, and the option sweep, on a GPU: aijtc against aijcusparse; and some of the tests of folders.sh.
 #   gpu.sh            runs them; skipped where there is no GPU
 #   gpu.sh --prepare  builds the programs only, for scripts/bundle.sh
 set -euo pipefail
@@ -17,10 +17,11 @@ flock 9
 "$here/sweep.sh" --list >"$work/sweep-gpu.txt"
 generate_scripts
 # shellcheck disable=SC2046 # one word each
-build_programs $(programs_of "$here/gpu-scripts.txt") $(cut -d'|' -f3 "$work/sweep-gpu.txt" | sort -u)
+build_programs $(cat "$here"/{gpu-scripts,folders-gpu}.txt | programs_of /dev/stdin) $(cut -d'|' -f3 "$work/sweep-gpu.txt" | sort -u)
 flock -u 9
 [ "${1:-}" != --prepare ] || exit 0
 status=0
 gpu_scripts || status=1
 gpu_sweep "$work/sweep-gpu.txt" || status=1
+gpu_folders || status=1
 exit $status
