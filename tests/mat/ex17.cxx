@@ -322,11 +322,15 @@ static PetscErrorCode Untold(Mat *A)
   for (Mat B : b) {
     if (!B) continue;
     const PetscObjectState state = B->nonzerostate;
-    const PetscOffloadMask mask  = B->offloadmask;
+#if PetscDefined(HAVE_DEVICE)
+    const PetscOffloadMask mask = B->offloadmask;
+#endif
 
     PetscCall(MatEliminateZeros(B, B == b[0] ? PETSC_TRUE : PETSC_FALSE));
     B->nonzerostate = state;
-    B->offloadmask  = mask;
+#if PetscDefined(HAVE_DEVICE)
+    B->offloadmask = mask;
+#endif
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
