@@ -92,7 +92,6 @@ PETSC_INTERN PetscErrorCode MatAIJTCGetBlocks(Mat, Mat[2]);
 PETSC_INTERN PetscErrorCode MatAIJTCGetBlocksOrSelf(Mat, Mat[2]);
 PETSC_INTERN PetscErrorCode MatAIJTCBrand(Mat, MatAIJTCClass *);
 PETSC_INTERN PetscErrorCode MatAIJTCBrandResult(Mat, PetscBool);
-PETSC_INTERN PetscErrorCode MatAIJTCComposeHook(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCStrip(Mat);
 PETSC_INTERN MatAIJTCFn     MatAIJTCTheirs(Mat, const char[]);
 PETSC_INTERN PetscErrorCode MatAIJTCForget(Mat);

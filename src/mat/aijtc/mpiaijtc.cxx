@@ -11,7 +11,6 @@ static PetscErrorCode MatAssemblyEnd_MPIAIJTC(Mat A, MatAssemblyType type)
   PetscFunctionBegin;
   PetscCall((*c->parent.assemblyend)(A, type));
   PetscCall(MatAIJTCBrand(A, c));
-  PetscCall(MatAIJTCComposeHook(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -176,14 +176,6 @@ static PetscErrorCode BrandBlocks(Mat A, MatAIJTCClass *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Once the matrix is assembled: until then another subclass of AIJ may be made of it (-mat_seqaij_type beside -mat_type aijsell), and would keep the hook */
-PetscErrorCode MatAIJTCComposeHook(Mat A)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, AIJTC_PRODUCT_HOOK, MatProductSetFromOptions_AIJTC));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Makes an exact parent, or one of ours whose tables the parent changed, into one of ours */
 PetscErrorCode MatAIJTCBrand(Mat A, MatAIJTCClass *c)
 {
@@ -195,7 +187,7 @@ PetscErrorCode MatAIJTCBrand(Mat A, MatAIJTCClass *c)
     if (Slots(&c->mine)[k] && Slots(A->ops)[k] == Slots(&c->parent)[k]) Slots(A->ops)[k] = Slots(&c->mine)[k];
   }
   PetscCall(TakeComposed(A, c, PETSC_TRUE));
-  if (A->assembled) PetscCall(MatAIJTCComposeHook(A));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, AIJTC_PRODUCT_HOOK, MatProductSetFromOptions_AIJTC));
   PetscCall(MatAIJTCGetData(A, &tc));
   if (tc->held) { /* the very string that it had */
     PetscCall(PetscFree(((PetscObject)A)->type_name));

@@ -112,6 +112,16 @@ PetscErrorCode MatAIJTCSettleBinding(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatAssemblyEnd_SeqAIJTC(Mat A, MatAssemblyType type)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.assemblyend)(A, type));
+  PetscCall(MatAIJTCSettleBinding(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent copies the host array as it is, even when the device has newer values */
 static PetscErrorCode MatStoreValues_SeqAIJTC(Mat A)
 {
@@ -139,34 +149,21 @@ static PetscErrorCode MatSeqAIJCopySubArray_SeqAIJTC(Mat A, PetscInt n, const Pe
 }
 #endif
 
-static PetscErrorCode MatAssemblyEnd_SeqAIJTC(Mat A, MatAssemblyType type)
-{
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-
-  PetscFunctionBegin;
-  PetscCall((*c->parent.assemblyend)(A, type));
-#if PETSCTC_HAVE_CUDA
-  PetscCall(MatAIJTCSettleBinding(A));
-#endif
-  PetscCall(MatAIJTCComposeHook(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *c)
 {
   PetscFunctionBegin;
-  c->mine.assemblyend = MatAssemblyEnd_SeqAIJTC;
   PetscCall(MatAIJTCSetOps_Diagonal(c));
 #if PETSCTC_HAVE_CUDA
   if (c->cuda) {
     struct _MatOps *m = &c->mine;
 
     PetscCall(MatAIJTCSetOps_Reductions(c));
-    m->scale     = MatScale_SeqAIJTC;
-    m->axpy      = MatAXPY_SeqAIJTC;
-    m->setoption = MatSetOption_SeqAIJTC;
-    m->bindtocpu = MatBindToCPU_SeqAIJTC;
-    m->transpose = MatTranspose_SeqAIJTC;
+    m->scale       = MatScale_SeqAIJTC;
+    m->axpy        = MatAXPY_SeqAIJTC;
+    m->setoption   = MatSetOption_SeqAIJTC;
+    m->bindtocpu   = MatBindToCPU_SeqAIJTC;
+    m->assemblyend = MatAssemblyEnd_SeqAIJTC;
+    m->transpose   = MatTranspose_SeqAIJTC;
     if (c->parent.eliminatezeros) m->eliminatezeros = MatEliminateZeros_SeqAIJTC;
     m->load        = MatLoad_SeqAIJTC;
     c->composed[2] = {"MatSeqAIJCopySubArray_C", (MatAIJTCFn)MatSeqAIJCopySubArray_SeqAIJTC, NULL};
