@@ -217,11 +217,11 @@ static PetscErrorCode MatAIJTCSyncOperands(const MatAIJTCPhase *phase)
   const bool triple = phase->type == MATPRODUCT_PtAP || phase->type == MATPRODUCT_RARt || phase->type == MATPRODUCT_ABC;
 
   for (int k = 0; k < 3; k++) {
-    const MatAIJTCClass *c = phase->scope.c[k];
-    Mat                  b[2];
+    const MatAIJTCClass *c    = phase->scope.c[k];
+    Mat                  b[2] = {phase->scope.A[k], NULL};
 
     if (!c || !c->cuda || !(c->mpi ? phase->product->host : triple)) continue;
-    PetscCall(MatAIJTCGetBlocksOrSelf(phase->scope.A[k], b));
+    if (c->mpi) PetscCall(MatAIJTCGetBlocks(phase->scope.A[k], b));
     for (Mat B : b) PetscCall(MatAIJTCSyncHost(B));
   }
 #else
@@ -260,11 +260,9 @@ static PetscErrorCode MatAIJTCSymbolicAgain(Mat C, MatAIJTCPhase *phase)
   PetscBool        same;
 
   PetscFunctionBegin;
-  if (!product->copies && !product->holds) PetscFunctionReturn(PETSC_SUCCESS);
   MatAIJTCOperandIds(p, phase->B, id);
   PetscCall(PetscArraycmp(id, product->operands, 3, &same));
-  if (product->copies && product->stateA != ((PetscObject)p->A)->state) same = PETSC_FALSE;
-  if (same) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((same || !(product->copies || product->holds)) && (!product->copies || product->stateA == ((PetscObject)p->A)->state)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(p->destroy == product->destroy, PetscObjectComm((PetscObject)C), PETSC_ERR_SUP, "A product with a scaled transpose cannot be computed again after its operands changed: use MAT_INITIAL_MATRIX");
   if (p->destroy) PetscCall((*p->destroy)(&p->data));
   p->data                 = NULL;
