@@ -107,6 +107,35 @@ static PETSC_UNUSED PetscErrorCode ABSolve(const ABCase *c, KSP ksp, ABRun *run)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* With a solver that is set up, from a zero guess */
+static PETSC_UNUSED PetscErrorCode ABSolvePlain(KSP ksp, Vec b, ABRun *run)
+{
+  const ABCase c = {"", NULL, NULL, b, NULL, NULL, KSP_NORM_DEFAULT, PC_SIDE_DEFAULT, 0, NULL, NULL};
+
+  PetscFunctionBeginUser;
+  PetscCall(ABSolve(&c, ksp, run));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does a view of the solver say this? */
+static PETSC_UNUSED PetscErrorCode ABViews(KSP ksp, const char text[], PetscBool *found)
+{
+  char buffer[4000];
+
+  PetscFunctionBeginUser;
+  PetscCall(ViewSays((PetscObject)ksp, text, "ab.txt", buffer, sizeof(buffer), found));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A check that compares no runs */
+static PETSC_UNUSED PetscErrorCode ABSay(const char what[], PetscBool ok)
+{
+  PetscFunctionBeginUser;
+  if (!ok) ABFailures++;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PETSC_UNUSED PetscBool ABNear(PetscReal a, PetscReal b, PetscReal relative, PetscReal absolute)
 {
   if (PetscIsInfOrNanReal(a) || PetscIsInfOrNanReal(b)) return PetscIsInfOrNanReal(a) && PetscIsInfOrNanReal(b) ? PETSC_TRUE : PETSC_FALSE;

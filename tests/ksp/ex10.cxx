@@ -1,15 +1,6 @@
 static char help[] = "Recurrences of KSPTCCG other than KSPCG's: single are those that KSPCG has for it, pipelined comes as close to the solution. Those of KSPTCBCGS other than KSPBCGS's.\n\n";
 
 #include "ab.h"
-#include "../viewtext.h"
-
-static PetscErrorCode Say(const char what[], PetscBool ok)
-{
-  PetscFunctionBeginUser;
-  if (!ok) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* A solver with options that end before it is returned; its tolerance and number of iterations are to be set */
 static PetscErrorCode Create(KSPType type, const char variant[], const char resident[], PetscBool single, Mat A, PCType pctype, KSP *ksp)
@@ -40,15 +31,6 @@ static PetscErrorCode Solve(KSP ksp, Vec b, PetscReal rtol, PetscInt max_it, ABR
   PetscFunctionBeginUser;
   PetscCall(KSPSetTolerances(ksp, rtol, PETSC_CURRENT, PETSC_CURRENT, max_it));
   PetscCall(ABSolve(&c, ksp, run));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Views(KSP ksp, const char text[], PetscBool *found)
-{
-  char buffer[4000];
-
-  PetscFunctionBeginUser;
-  PetscCall(ViewSays((PetscObject)ksp, text, "ex10.txt", buffer, sizeof(buffer), found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -84,26 +66,26 @@ static PetscErrorCode Single(Mat A, Vec b, PCType pctype, const char resident[],
   for (int k = 0; k < 2; k++) PetscCall(Solve(ours[k], b, rtol, 1000, &run[1 + k]));
   for (int k = 0; k < 2; k++) PetscCall(TrueResidual(A, b, run[k].x, &residual[k]));
   PetscCall(VecEqual(run[1].x, run[2].x, &same));
-  PetscCall(Views(ours[0], "recurrences with a reduction less", &carried));
-  PetscCall(Views(ours[0], says, &found));
+  PetscCall(ABViews(ours[0], "recurrences with a reduction less", &carried));
+  PetscCall(ABViews(ours[0], says, &found));
   ok = (PetscBool)(same && carried && found && run[1].fused == 1 && run[0].reason > 0 && run[1].reason == run[0].reason && run[0].its > 64 && PetscAbsInt(run[1].its - run[0].its) <= 2 && residual[1] <= 1.1 * residual[0]);
   for (PetscInt i = 0; i < 10; i++) ok = (PetscBool)(ok && ABNear(run[0].hist[i], run[1].hist[i], Tolerance(1e-6), 0.0));
   if (!ok)
     PetscCall(
       PetscPrintf(PETSC_COMM_SELF, "  %s after %" PetscInt_FMT ", %g; not %s after %" PetscInt_FMT ", %g\n", KSPConvergedReasons[run[1].reason], run[1].its, (double)residual[1], KSPConvergedReasons[run[0].reason], run[0].its, (double)residual[0]));
   PetscCall(PetscSNPrintf(what, sizeof(what), "single, pc %s, %s", pctype, resident));
-  PetscCall(Say(what, ok));
+  PetscCall(ABSay(what, ok));
   PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", "classic"));
   PetscCall(KSPSetFromOptions(ours[0]));
   PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
   PetscCall(Solve(ours[0], b, rtol, 1000, &again));
-  PetscCall(Views(ours[0], "recurrences with a reduction less", &carried));
-  PetscCall(Say("classic again", (PetscBool)(again.fused == 2 && !carried && again.reason == run[0].reason)));
+  PetscCall(ABViews(ours[0], "recurrences with a reduction less", &carried));
+  PetscCall(ABSay("classic again", (PetscBool)(again.fused == 2 && !carried && again.reason == run[0].reason)));
   PetscCall(VecDestroy(&again.x));
   PetscCall(KSPCGUseSingleReduction(ours[1], PETSC_FALSE));
   PetscCall(Solve(ours[1], b, rtol, 1000, &again));
-  PetscCall(Views(ours[1], "recurrences with a reduction less", &carried));
-  PetscCall(Say("classic by PETSc's function", (PetscBool)(again.fused == 2 && !carried && again.reason == run[0].reason)));
+  PetscCall(ABViews(ours[1], "recurrences with a reduction less", &carried));
+  PetscCall(ABSay("classic by PETSc's function", (PetscBool)(again.fused == 2 && !carried && again.reason == run[0].reason)));
   for (int k = 0; k < 3; k++) PetscCall(VecDestroy(&run[k].x));
   for (int k = 0; k < 2; k++) PetscCall(KSPDestroy(&ours[k]));
   PetscCall(VecDestroy(&again.x));
@@ -126,13 +108,13 @@ static PetscErrorCode Accuracy(Mat A, Vec b, PCType pctype, PetscReal rtol, Pets
   PetscCall(Create("tccg", "pipelined", "form", PETSC_FALSE, A, pctype, &ours));
   PetscCall(Solve(theirs, b, rtol, 2000, &run[0]));
   PetscCall(Solve(ours, b, rtol, 2000, &run[1]));
-  PetscCall(Views(ours, "resident, 64 iterations in a call, pipelined\n", &found));
+  PetscCall(ABViews(ours, "resident, 64 iterations in a call, pipelined\n", &found));
   for (int k = 0; k < 2; k++) PetscCall(TrueResidual(A, b, run[k].x, &residual[k]));
   PetscCall(PetscSNPrintf(what, sizeof(what), "pipelined, pc %s, rtol %g", pctype, (double)rtol));
   if (run[1].reason != run[0].reason || residual[1] > 2.0 * residual[0] || run[1].its > (1.0 + more) * run[0].its)
     PetscCall(
       PetscPrintf(PETSC_COMM_SELF, "  %s after %" PetscInt_FMT ", %g; not %s after %" PetscInt_FMT ", %g\n", KSPConvergedReasons[run[1].reason], run[1].its, (double)residual[1], KSPConvergedReasons[run[0].reason], run[0].its, (double)residual[0]));
-  PetscCall(Say(what, (PetscBool)(found && run[0].reason > 0 && run[0].its > 128 && run[1].reason == run[0].reason && residual[1] <= 2.0 * residual[0] && run[1].its <= (1.0 + more) * run[0].its)));
+  PetscCall(ABSay(what, (PetscBool)(found && run[0].reason > 0 && run[0].its > 128 && run[1].reason == run[0].reason && residual[1] <= 2.0 * residual[0] && run[1].its <= (1.0 + more) * run[0].its)));
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   PetscCall(KSPDestroy(&theirs));
   PetscCall(KSPDestroy(&ours));
@@ -152,8 +134,8 @@ static PetscErrorCode StaysClassic(Mat A, Vec b, const char variant[], const cha
   PetscCall(Solve(classic, b, Tolerance(1e-8), 300, &run[0]));
   PetscCall(Solve(ours, b, Tolerance(1e-8), 300, &run[1]));
   PetscCall(VecEqual(run[0].x, run[1].x, &same));
-  PetscCall(Views(ours, "not pipelined (last: the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space)", &found));
-  PetscCall(Say(says, (PetscBool)(same && run[0].reason > 0 && found == (PetscBool)(!strcmp(variant, "pipelined")))));
+  PetscCall(ABViews(ours, "not pipelined (last: the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space)", &found));
+  PetscCall(ABSay(says, (PetscBool)(same && run[0].reason > 0 && found == (PetscBool)(!strcmp(variant, "pipelined")))));
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   PetscCall(KSPDestroy(&classic));
   PetscCall(KSPDestroy(&ours));
@@ -181,14 +163,14 @@ static PetscErrorCode Switches(Mat A, Vec b)
     PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
     PetscCall(Solve(one, b, Tolerance(1e-8), 300, &run[0]));
     PetscCall(Solve(fresh, b, Tolerance(1e-8), 300, &run[1]));
-    PetscCall(Views(one, "iterations in a call, pipelined\n", &pipelined));
-    PetscCall(Views(one, "recurrences with a reduction less", &carried));
+    PetscCall(ABViews(one, "iterations in a call, pipelined\n", &pipelined));
+    PetscCall(ABViews(one, "recurrences with a reduction less", &carried));
     PetscCall(VecEqual(run[0].x, run[1].x, &same));
     ok = (PetscBool)(ok && same && pipelined == (PetscBool)(variant[0] == 'p') && carried == (PetscBool)(variant[0] == 's' || variant[0] == 'a') && run[0].its == run[1].its && run[0].reason > 0);
     for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
     PetscCall(KSPDestroy(&fresh));
   }
-  PetscCall(Say("recurrences and matrices that change", ok));
+  PetscCall(ABSay("recurrences and matrices that change", ok));
   PetscCall(KSPDestroy(&one));
   PetscCall(MatDestroy(&M));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -217,7 +199,7 @@ static PetscErrorCode OtherMemory(Mat A, Vec x)
     PetscCall(VecNorm(b, NORM_2, &norm));
     ok = (PetscBool)(ok && residual <= Tolerance(1e-6) * norm);
   }
-  PetscCall(Say("right-hand sides on the host", ok));
+  PetscCall(ABSay("right-hand sides on the host", ok));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&copy));
@@ -241,7 +223,7 @@ static PetscErrorCode BCGSSingle(Mat A, Vec b, PCType pctype, PCSide side, const
   PetscCall(KSPSetPCSide(ours, side));
   PetscCall(Solve(theirs, b, rtol, 1000, &run[0]));
   PetscCall(Solve(ours, b, rtol, 1000, &run[1]));
-  PetscCall(Views(ours, says, &found));
+  PetscCall(ABViews(ours, says, &found));
   PetscCall(VecNorm(b, NORM_2, &norm));
   for (int k = 0; k < 2; k++) PetscCall(TrueResidual(A, b, run[k].x, &residual[k]));
   ok = (PetscBool)(found && run[1].fused == 1 && run[0].reason > 0 && run[0].its > (strcmp(pctype, PCSOR) ? 64 : 40) && run[1].reason == run[0].reason && residual[1] <= 4.0 * PetscMax(residual[0], rtol * norm) && run[1].its <= 1.25 * run[0].its);
@@ -249,7 +231,7 @@ static PetscErrorCode BCGSSingle(Mat A, Vec b, PCType pctype, PCSide side, const
     PetscCall(
       PetscPrintf(PETSC_COMM_SELF, "  %s after %" PetscInt_FMT ", %g; not %s after %" PetscInt_FMT ", %g\n", KSPConvergedReasons[run[1].reason], run[1].its, (double)residual[1], KSPConvergedReasons[run[0].reason], run[0].its, (double)residual[0]));
   PetscCall(PetscSNPrintf(what, sizeof(what), "bcgs %s, pc %s %s, %s", variant, pctype, PCSides[side], resident));
-  PetscCall(Say(what, ok));
+  PetscCall(ABSay(what, ok));
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   PetscCall(KSPDestroy(&theirs));
   PetscCall(KSPDestroy(&ours));
@@ -268,13 +250,13 @@ static PetscErrorCode BCGSForgets(Mat A, Vec b)
   PetscCall(VecDuplicate(b, &zero));
   PetscCall(Create("tcbcgs", "single", "false", PETSC_FALSE, A, PCJACOBI, &ksp));
   PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(Views(ksp, "recurrences with a reduction less", &before));
+  PetscCall(ABViews(ksp, "recurrences with a reduction less", &before));
   PetscCall(PetscOptionsSetValue(NULL, "-ksp_tcbcgs_variant", "classic"));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(PetscOptionsClearValue(NULL, "-ksp_tcbcgs_variant"));
   PetscCall(KSPSolve(ksp, zero, x));
-  PetscCall(Views(ksp, "recurrences with a reduction less", &after));
-  PetscCall(Say("bcgs classic again", (PetscBool)(before && !after)));
+  PetscCall(ABViews(ksp, "recurrences with a reduction less", &after));
+  PetscCall(ABSay("bcgs classic again", (PetscBool)(before && !after)));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&zero));

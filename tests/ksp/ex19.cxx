@@ -1,7 +1,6 @@
 static char help[] = "A resident kernel of which a block gives up waiting for the others: the steps go on with the solve from where the call began, as KSPCG and KSPBCGS would.\n\n";
 
 #include "ab.h"
-#include "../viewtext.h"
 #include <petsctc/private/kspengine.h>
 
 typedef struct {
@@ -31,23 +30,6 @@ typedef struct {
 } Side;
 
 static const PetscReal patience = 0.01;
-
-static PetscErrorCode Say(const char what[], PetscBool ok)
-{
-  PetscFunctionBeginUser;
-  if (!ok) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Views(KSP ksp, const char text[], PetscBool *found)
-{
-  char buffer[4000];
-
-  PetscFunctionBeginUser;
-  PetscCall(ViewSays((PetscObject)ksp, text, "ex19.txt", buffer, sizeof(buffer), found));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* The options of a method, set anew */
 static PetscErrorCode SetOptions(const Method *method, KSP ksp)
@@ -79,15 +61,6 @@ static PetscErrorCode Create(const Method *method, PetscBool ours, Mat A, const 
   PetscCall(KSPSetNormType(*ksp, side->norm));
   PetscCall(KSPSetPCSide(*ksp, side->side));
   PetscCall(KSPSetTolerances(*ksp, 1e-8, PETSC_CURRENT, PETSC_CURRENT, 1000));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Solve(KSP ksp, Vec b, ABRun *run)
-{
-  const ABCase c = {"", NULL, NULL, b, NULL, NULL, KSP_NORM_DEFAULT, PC_SIDE_DEFAULT, 0, NULL, NULL};
-
-  PetscFunctionBeginUser;
-  PetscCall(ABSolve(&c, ksp, run));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -142,12 +115,12 @@ static PetscErrorCode SolveSpoilt(const Method *method, KSP ksp, Vec b, KSPTCFau
 
   PetscFunctionBeginUser;
   PetscCall(SetOptions(method, ksp));
-  PetscCall(Solve(ksp, b, &whole));
-  PetscCall(Views(ksp, "resident, 64 iterations in a call", &resident));
+  PetscCall(ABSolvePlain(ksp, b, &whole));
+  PetscCall(ABViews(ksp, "resident, 64 iterations in a call", &resident));
   PetscCall(Spoil(ksp, fault, call));
-  PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, "not resident (last: a block of the resident kernel waited 0.01 s for the others at iteration ", &says[0]));
-  PetscCall(Views(ksp, "; the solve went on by steps)", &says[1]));
+  PetscCall(ABSolvePlain(ksp, b, &run));
+  PetscCall(ABViews(ksp, "not resident (last: a block of the resident kernel waited 0.01 s for the others at iteration ", &says[0]));
+  PetscCall(ABViews(ksp, "; the solve went on by steps)", &says[1]));
   PetscCall(Compare(theirs, &run, &whole, 64 * (call - 1), text, sizeof(text)));
   if (!text[0] && !(resident && says[0] && says[1])) PetscCall(PetscSNPrintf(text, sizeof(text), "the view says something else"));
   if (text[0]) {
@@ -171,14 +144,14 @@ static PetscErrorCode Spoilt(const Method *method, Mat A, Vec b, const Side *sid
   PetscFunctionBeginUser;
   PetscCall(Create(method, PETSC_FALSE, A, side, &stock));
   PetscCall(Create(method, PETSC_TRUE, A, side, &ksp));
-  PetscCall(Solve(stock, b, &theirs));
+  PetscCall(ABSolvePlain(stock, b, &theirs));
   for (PetscInt call = 1; 64 * (call - 1) < theirs.its - 2; call++) {
     for (KSPTCFault fault : {KSPTC_FAULT_ABSENT, KSPTC_FAULT_LATE}) PetscCall(SolveSpoilt(method, ksp, b, fault, call, &theirs, &ok));
   }
   if (theirs.its <= 66) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  only %" PetscInt_FMT " iterations: one call\n", theirs.its));
   PetscCall(MatGetNullSpace(A, &constants));
   PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s, %s, pc %s, side %s, norm %s%s", method->type, method->resident, method->variant, side->pc, PCSides[side->side], KSPNormTypes[side->norm], constants ? ", singular" : ""));
-  PetscCall(Say(what, ok));
+  PetscCall(ABSay(what, ok));
   PetscCall(VecDestroy(&theirs.x));
   PetscCall(KSPDestroy(&stock));
   PetscCall(KSPDestroy(&ksp));
@@ -207,13 +180,13 @@ static PetscErrorCode StaysAway(const Method *method, Mat A, Vec b)
       PetscCall(KSPSetOperators(ksp, A, A));
       PetscCall(SetOptions(method, ksp));
     }
-    PetscCall(Solve(ksp, b, &run));
-    PetscCall(Views(ksp, k == 1 ? "the solve went on by steps" : (k == 2 || k == 3 ? late : resident), &found));
+    PetscCall(ABSolvePlain(ksp, b, &run));
+    PetscCall(ABViews(ksp, k == 1 ? "the solve went on by steps" : (k == 2 || k == 3 ? late : resident), &found));
     ok = (PetscBool)(ok && found && run.reason > 0);
     PetscCall(VecDestroy(&run.x));
   }
   PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s, stays with the steps", method->type, method->resident));
-  PetscCall(Say(what, ok));
+  PetscCall(ABSay(what, ok));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);

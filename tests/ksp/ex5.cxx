@@ -2,14 +2,6 @@ static char help[] = "The life of a fused solver: types away and back, reset, ch
 
 #include "hard.h"
 
-static PetscErrorCode Say(const char *what, PetscBool ok)
-{
-  PetscFunctionBeginUser;
-  if (!ok) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Counts(KSP ksp, PetscInt fused, PetscInt parent, PetscBool *ok)
 {
   PetscInt f, p;
@@ -67,7 +59,7 @@ static PetscErrorCode Types(Mat A, Vec b, Vec x)
     if ((container != NULL) != (bool)ours) ok = PETSC_FALSE;
   }
   PetscCall(KSPDestroy(&ksp));
-  PetscCall(Say("types away and back", ok));
+  PetscCall(ABSay("types away and back", ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -110,7 +102,7 @@ static PetscErrorCode ResetAndChange(KSPType type, Mat A, Vec b, Vec x)
   PetscCall(VecDestroy(&bs));
   PetscCall(VecDestroy(&xs));
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, ", type));
-  PetscCall(Say("reset, other size, changed values", (PetscBool)(ok[0] && ok[1] && ok[2] && ok[3] && ok[4])));
+  PetscCall(ABSay("reset, other size, changed values", (PetscBool)(ok[0] && ok[1] && ok[2] && ok[3] && ok[4])));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,7 +137,7 @@ static PetscErrorCode Alternate(KSPType type, Mat A, Vec b)
     PetscCall(VecDestroy(&first[k].x));
   }
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, ", type));
-  PetscCall(Say("two by turns, the same bits", ok));
+  PetscCall(ABSay("two by turns, the same bits", ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -187,7 +179,7 @@ static PetscErrorCode Nested(Mat A, Vec b, KSPType stock, KSPType fused)
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   if (text[0]) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  %s\n", text));
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, ", fused));
-  PetscCall(Say("nested", text[0] ? PETSC_FALSE : PETSC_TRUE));
+  PetscCall(ABSay("nested", text[0] ? PETSC_FALSE : PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -243,7 +235,7 @@ static PetscErrorCode Objective(Mat A, Vec b, Vec x0)
     if (!ABNear(obj, own, Tolerance(1e-9), 0.0)) ok = PETSC_FALSE;
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(Say("objective function", ok));
+  PetscCall(ABSay("objective function", ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -283,7 +275,7 @@ static PetscErrorCode Columns(KSPType type, Mat A)
   PetscCall(MatDestroy(&B));
   PetscCall(MatDestroy(&X));
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, ", type));
-  PetscCall(Say("block of right-hand sides", ok));
+  PetscCall(ABSay("block of right-hand sides", ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -321,7 +313,7 @@ static PetscErrorCode Guess(Mat A, Vec b, Vec x0)
   PetscCall(Counts(ksp, 1, 3, &ok[4]));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&x));
-  PetscCall(Say("tcbcgs, right side with a guess, then without", (PetscBool)(ok[0] && ok[1] && ok[2] && ok[3] && ok[4])));
+  PetscCall(ABSay("tcbcgs, right side with a guess, then without", (PetscBool)(ok[0] && ok[1] && ok[2] && ok[3] && ok[4])));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -356,7 +348,7 @@ static PetscErrorCode Nest(KSPType type, Mat A)
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s, ", type));
-  PetscCall(Say("nested vectors go PETSc's path", (PetscBool)(ok[0] && ok[1])));
+  PetscCall(ABSay("nested vectors go PETSc's path", (PetscBool)(ok[0] && ok[1])));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -381,7 +373,7 @@ static PetscErrorCode PublicCounts(Mat A, Vec b, Vec x)
   ierr = (*get)(ksp, &fused, &parent);
   PetscCall(PetscPopErrorHandler());
   PetscCall(KSPDestroy(&ksp));
-  PetscCall(Say("KSPTCGetSolveCounts()", (PetscBool)(fused == 1 && parent == 0 && ierr == PETSC_ERR_SUP)));
+  PetscCall(ABSay("KSPTCGetSolveCounts()", (PetscBool)(fused == 1 && parent == 0 && ierr == PETSC_ERR_SUP)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -415,7 +407,7 @@ static PetscErrorCode Options(KSPType type, Mat A, Vec b, Vec x)
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(Counts(ksp, 2, 1, &ok[2]));
-  PetscCall(Say("options", (PetscBool)(ok[0] && ok[1] && ok[2])));
+  PetscCall(ABSay("options", (PetscBool)(ok[0] && ok[1] && ok[2])));
   PetscCall(KSPReset(ksp)); /* the view of a matrix is not what is tested */
   PetscCall(KSPView(ksp, PETSC_VIEWER_STDOUT_SELF));
   PetscCall(KSPDestroy(&ksp));
@@ -488,7 +480,7 @@ static PetscErrorCode Flops(KSPType stock, KSPType fused, Mat A, Vec b, PetscRea
   }
   PetscCall(MatDestroy(&H));
   PetscCall(VecDestroy(&h));
-  PetscCall(Say(what, ok));
+  PetscCall(ABSay(what, ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

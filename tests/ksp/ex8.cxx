@@ -1,7 +1,6 @@
 static char help[] = "Many iterations of KSPTCCG and KSPTCBCGS in one call: what KSPCG and KSPBCGS do, wherever calls and solves end, and the path where it is not legal.\n\n";
 
 #include "ab.h"
-#include "../viewtext.h"
 
 typedef struct {
   KSPType     parent, type;
@@ -42,24 +41,6 @@ static const char *SaysOf(const Method *method)
   return IsPipelined(method) ? pipelined : held;
 }
 
-static PetscErrorCode Say(const char what[], PetscBool ok)
-{
-  PetscFunctionBeginUser;
-  if (!ok) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Does a view of the solver say this? */
-static PetscErrorCode Views(KSP ksp, const char text[], PetscBool *found)
-{
-  char buffer[4000];
-
-  PetscFunctionBeginUser;
-  PetscCall(ViewSays((PetscObject)ksp, text, "ex8.txt", buffer, sizeof(buffer), found));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Create(const Method *method, const char resident[], Mat A, PCType pctype, KSP *ksp)
 {
   PC pc;
@@ -76,15 +57,6 @@ static PetscErrorCode Create(const Method *method, const char resident[], Mat A,
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
   PetscCall(KSPSetTolerances(*ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, 1000));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Solve(KSP ksp, Vec b, ABRun *run)
-{
-  const ABCase c = {"", NULL, NULL, b, NULL, NULL, KSP_NORM_DEFAULT, PC_SIDE_DEFAULT, 0, NULL, NULL};
-
-  PetscFunctionBeginUser;
-  PetscCall(ABSolve(&c, ksp, run));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -139,9 +111,9 @@ static PetscErrorCode Ends(const Method *method, Mat A, Vec b, PCType pctype, PC
       PetscCall(KSPSetNormType(ksp, norm));
       PetscCall(KSPSetPCSide(ksp, side));
       PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, max_it));
-      PetscCall(Solve(ksp, b, &run[k]));
-      PetscCall(Views(ksp, SaysOf(method), &resident));
-      PetscCall(Views(ksp, "recurrences with a reduction less", &single));
+      PetscCall(ABSolvePlain(ksp, b, &run[k]));
+      PetscCall(ABViews(ksp, SaysOf(method), &resident));
+      PetscCall(ABViews(ksp, "recurrences with a reduction less", &single));
       if (resident != (k ? PETSC_TRUE : PETSC_FALSE) || single != (PetscBool)(k && IsSingle(method))) ok = PETSC_FALSE;
       PetscCall(KSPDestroy(&ksp));
     }
@@ -151,7 +123,7 @@ static PetscErrorCode Ends(const Method *method, Mat A, Vec b, PCType pctype, PC
     for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   }
   PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s%sresident %s, side %s, pc %s, norm %s", method->type, method->variant ? method->variant : "", method->variant ? ", " : "", method->value, PCSides[side], pctype, KSPNormTypes[norm]));
-  PetscCall(Say(what, ok));
+  PetscCall(ABSay(what, ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -194,7 +166,7 @@ static PetscErrorCode FirstNorm(const Method *method, Mat A, Vec b, PCType pctyp
         PetscCall(KSPConvergedDefaultCreate(&ctx));
         PetscCall(KSPSetConvergenceTest(ksp[k], KSPConvergedDefault, ctx, KSPConvergedDefaultDestroy));
       }
-      PetscCall(Solve(ksp[k], b, &run[k]));
+      PetscCall(ABSolvePlain(ksp[k], b, &run[k]));
     }
     PetscCall(Alike(&run[0], &run[1], &alike));
     if (run[1].reason != c.reason || (c.its >= 0 && run[1].its != c.its)) {
@@ -206,7 +178,7 @@ static PetscErrorCode FirstNorm(const Method *method, Mat A, Vec b, PCType pctyp
   }
   for (KSP &k : ksp) PetscCall(KSPDestroy(&k));
   PetscCall(PetscSNPrintf(what, sizeof(what), "the first norm, pc %s, norm %s", pctype, KSPNormTypes[norm]));
-  PetscCall(Say(what, ok));
+  PetscCall(ABSay(what, ok));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -236,16 +208,16 @@ static PetscErrorCode Changes(const Method *method, Mat A, Vec b)
     if (k == 4) PetscCall(KSPReset(one));
     PetscCall(KSPSetOperators(one, k == 5 ? A : M, k == 5 ? A : M));
     PetscCall(Create(method, method->value, k == 5 ? A : M, k / 2 % 2 ? PCJACOBI : PCNONE, &fresh));
-    PetscCall(Solve(other, c, &run[2]));
-    PetscCall(Solve(one, b, &run[0]));
-    PetscCall(Solve(fresh, b, &run[1]));
-    PetscCall(Views(one, SaysOf(method), &resident));
+    PetscCall(ABSolvePlain(other, c, &run[2]));
+    PetscCall(ABSolvePlain(one, b, &run[0]));
+    PetscCall(ABSolvePlain(fresh, b, &run[1]));
+    PetscCall(ABViews(one, SaysOf(method), &resident));
     PetscCall(VecEqual(run[0].x, run[1].x, &same));
     ok = (PetscBool)(ok && same && resident && run[0].its == run[1].its && run[0].reason > 0 && run[2].reason > 0);
     for (int r = 0; r < 3; r++) PetscCall(VecDestroy(&run[r].x));
     PetscCall(KSPDestroy(&fresh));
   }
-  PetscCall(Say("changing matrices and preconditioners", ok));
+  PetscCall(ABSay("changing matrices and preconditioners", ok));
   PetscCall(KSPDestroy(&one));
   PetscCall(KSPDestroy(&other));
   PetscCall(MatDestroy(&M));
@@ -273,14 +245,14 @@ static PetscErrorCode Turns(const Method *method, Mat A, Vec b)
     PetscCall(PetscOptionsClearValue(NULL, method->option));
     PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
     PetscCall(Create(method, resident, A, PCNONE, &fresh));
-    PetscCall(Solve(one, b, &run[0]));
-    PetscCall(Solve(fresh, b, &run[1]));
+    PetscCall(ABSolvePlain(one, b, &run[0]));
+    PetscCall(ABSolvePlain(fresh, b, &run[1]));
     PetscCall(VecEqual(run[0].x, run[1].x, &same));
     ok = (PetscBool)(ok && same && run[0].its == run[1].its && run[0].reason == run[1].reason && run[0].reason > 0);
     for (ABRun &r : run) PetscCall(VecDestroy(&r.x));
     PetscCall(KSPDestroy(&fresh));
   }
-  PetscCall(Say("resident and not by turns", ok));
+  PetscCall(ABSay("resident and not by turns", ok));
   PetscCall(KSPDestroy(&one));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -357,13 +329,13 @@ static PetscErrorCode FollowsTheProduct(const Method *method, Mat A, Vec b)
   for (int k = 0; k < 2; k++) {
     PetscCall(Create(method, method->value, A, PCNONE, &ksp));
     if (k) PetscCall(TuneProduct(ksp));
-    PetscCall(Solve(ksp, b, &run[k]));
+    PetscCall(ABSolvePlain(ksp, b, &run[k]));
     PetscCall(KSPDestroy(&ksp));
   }
   PetscCall(VecNorm(run[0].x, NORM_2, &norm));
   PetscCall(VecAXPY(run[0].x, -2.0, run[1].x));
   PetscCall(VecNorm(run[0].x, NORM_2, &off));
-  PetscCall(Say("a product of the user's", (PetscBool)(off <= 1e-5 * norm)));
+  PetscCall(ABSay("a product of the user's", (PetscBool)(off <= 1e-5 * norm)));
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&run[k].x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -378,10 +350,10 @@ static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype,
   PetscFunctionBeginUser;
   PetscCall(Create(method, method->value, A, pctype, &ksp));
   if (tune) PetscCall((*tune)(ksp));
-  PetscCall(Solve(ksp, b, &run));
+  PetscCall(ABSolvePlain(ksp, b, &run));
   PetscCall(PetscSNPrintf(says, sizeof(says), "%s (last: %s)", fused ? "not resident" : "PETSc's path 1", why));
-  PetscCall(Views(ksp, says, &found));
-  PetscCall(Say(why, (PetscBool)(found && run.reason > 0)));
+  PetscCall(ABViews(ksp, says, &found));
+  PetscCall(ABSay(why, (PetscBool)(found && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -418,9 +390,9 @@ static PetscErrorCode Right(const Method *method, Mat N, Vec b)
   PetscCall(Create(method, method->value, N, PCJACOBI, &ksp));
   PetscCall(KSPSetPCSide(ksp, PC_RIGHT));
   PetscCall(KSPSetTolerances(ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, 20));
-  PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, SaysOf(method), &found));
-  PetscCall(Say("a null space, from the right", (PetscBool)(found && run.its == 20)));
+  PetscCall(ABSolvePlain(ksp, b, &run));
+  PetscCall(ABViews(ksp, SaysOf(method), &found));
+  PetscCall(ABSay("a null space, from the right", (PetscBool)(found && run.its == 20)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -437,9 +409,9 @@ static PetscErrorCode Tiles(const Method *method, PetscReal wind, Vec b)
   PetscFunctionBeginUser;
   PetscCall(GridWithOption(wind, "-mat_aijtc_form", "tile", &T));
   PetscCall(Create(method, method->value, T, PCNONE, &ksp));
-  PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, SaysOf(method) != streamed ? SaysOf(method) : "not resident (last: the layout has tiles, long rows or lists of columns)", &found));
-  PetscCall(Say("tiles", (PetscBool)(found && run.reason > 0)));
+  PetscCall(ABSolvePlain(ksp, b, &run));
+  PetscCall(ABViews(ksp, SaysOf(method) != streamed ? SaysOf(method) : "not resident (last: the layout has tiles, long rows or lists of columns)", &found));
+  PetscCall(ABSay("tiles", (PetscBool)(found && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&T));
@@ -461,12 +433,12 @@ static PetscErrorCode WithoutCSR(const Method *method, Mat A, PetscReal wind, Ve
   PetscCall(Create(method, method->value, A, PCNONE, &ksp));
   for (int k = 0; k < 3; k++) {
     PetscCall(KSPSetOperators(ksp, k == 1 ? F : A, k == 1 ? F : A));
-    PetscCall(Solve(ksp, b, &run[k]));
-    PetscCall(Views(ksp, k == 1 && cuda ? without : SaysOf(method), &found));
+    PetscCall(ABSolvePlain(ksp, b, &run[k]));
+    PetscCall(ABViews(ksp, k == 1 && cuda ? without : SaysOf(method), &found));
     ok = (PetscBool)(ok && found && run[k].reason == run[0].reason && PetscAbsInt(run[k].its - run[0].its) <= 1);
   }
   PetscCall(VecEqual(run[0].x, run[2].x, &found));
-  PetscCall(Say("with CSR arrays and without", (PetscBool)(ok && found && run[0].reason > 0)));
+  PetscCall(ABSay("with CSR arrays and without", (PetscBool)(ok && found && run[0].reason > 0)));
   for (int k = 0; k < 3; k++) PetscCall(VecDestroy(&run[k].x));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&F));
@@ -485,9 +457,9 @@ static PetscErrorCode RefusesOtherMemory(const Method *method, PetscReal wind, V
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(GridWithOption(wind, "-mat_aijtc_backend", "host", &H));
   PetscCall(Create(method, method->value, H, PCNONE, &ksp));
-  PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, cuda ? "not resident (last: matrix and vectors live in different memory)" : SaysOf(method), &resident));
-  PetscCall(Say("a matrix on the host", (PetscBool)(resident && run.reason > 0)));
+  PetscCall(ABSolvePlain(ksp, b, &run));
+  PetscCall(ABViews(ksp, cuda ? "not resident (last: matrix and vectors live in different memory)" : SaysOf(method), &resident));
+  PetscCall(ABSay("a matrix on the host", (PetscBool)(resident && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&H));
@@ -504,9 +476,9 @@ static PetscErrorCode Decides(const Method *method, Mat A, Vec b)
   PetscFunctionBeginUser;
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(Create(method, "decide", A, PCJACOBI, &ksp));
-  PetscCall(Solve(ksp, b, &run));
-  PetscCall(Views(ksp, IsPipelined(method) ? pipelined : held, &resident)); /* on the chip, whatever was asked for */
-  PetscCall(Say("left open", (PetscBool)(resident == cuda && run.reason > 0)));
+  PetscCall(ABSolvePlain(ksp, b, &run));
+  PetscCall(ABViews(ksp, IsPipelined(method) ? pipelined : held, &resident)); /* on the chip, whatever was asked for */
+  PetscCall(ABSay("left open", (PetscBool)(resident == cuda && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
