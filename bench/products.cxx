@@ -101,6 +101,17 @@ PetscErrorCode SetOption(Case *c, const std::string &name, const std::string &va
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Besides what the options set */
+PetscErrorCode SetForm(Mat A, const std::string &form)
+{
+  const char *params;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCGetParams(A, &params));
+  PetscCall(MatAIJTCSetParams(A, (params + std::string(*params ? ",form=" : "form=") + form).c_str()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CreateAIJTC(const Machine *machine, const std::string &variant, Csr *A, Case *c)
 {
   std::string form, compress;
@@ -108,11 +119,11 @@ PetscErrorCode CreateAIJTC(const Machine *machine, const std::string &variant, C
   PetscFunctionBegin;
   PetscCheck(IsFormVariant(variant, &form, &compress), PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
              "No variant '%s'; there are FORM[-COMPRESS] with FORM auto, tensor, core or row and COMPRESS auto, pattern, value or off, cusparse-default, -alg1, -alg2, aijcusparse, aij", variant.c_str());
-  if (form != "auto") PetscCall(SetOption(c, "mat_aijtc_form", form == "row" ? "row" : "tile"));
   if (form == "tensor" || form == "core") PetscCall(SetOption(c, "mat_aijtc_mma", form));
   if (compress != "auto") PetscCall(SetOption(c, "mat_aijtc_compress", compress));
   if (machine->gpu) PetscCall(SetOption(c, "mat_aijtc_backend", "cuda"));
   PetscCall(MatCreateFromCsr(A, MATSEQAIJTC, prefix, &c->A));
+  if (form != "auto") PetscCall(SetForm(c->A, form == "row" ? "row" : "tile"));
   for (const auto &option : c->options) {
     PetscBool used;
 
@@ -149,21 +160,22 @@ PetscErrorCode CheckProduct(const Reference *reference, Vec y, double *worst)
   PetscFunctionReturn(ierr);
 }
 
-/* Layouts built anew from rows that are where the product needs them: another sorting window and back. Less a product. */
+/* Layouts built anew from rows that are where the product needs them: by another window, and then as it was. Less a product. */
 PetscErrorCode TimeBuild(const Machine *machine, const Case *c, const ProductResult *product, double *build)
 {
-  PetscInt            long_row, short_row, window;
+  const char         *set;
   MatAIJTCInfo        before, after;
   std::vector<double> times;
 
   PetscFunctionBegin;
-  PetscCall(MatAIJTCGetRowClasses(c->A, &long_row, &short_row, &window));
+  PetscCall(MatAIJTCGetParams(c->A, &set));
+  const std::string params = set, other = params == "window=1" ? "window=2" : "window=1";
   for (int k = 0; k < 3; k++) {
     PetscLogDouble start, stop;
 
-    PetscCall(MatAIJTCSetRowClasses(c->A, long_row, short_row, window + 1));
+    PetscCall(MatAIJTCSetParams(c->A, other.c_str()));
     PetscCall(MatMult(c->A, c->x, c->y));
-    PetscCall(MatAIJTCSetRowClasses(c->A, long_row, short_row, window));
+    PetscCall(MatAIJTCSetParams(c->A, params.c_str()));
     PetscCall(MatAIJTCGetInfo(c->A, &before));
     PetscCall(MachineSynchronize(machine, &start));
     PetscCall(MatMult(c->A, c->x, c->y));

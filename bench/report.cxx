@@ -217,7 +217,6 @@ Json ToJson(const MatAIJTCInfo &i)
     {"short_row",          i.short_row           },
     {"sort_window",        i.sort_window         },
     {"rows_per_lane",      i.rows_per_lane       },
-    {"tile_groups",        i.tile_groups         },
     {"block_size",         i.block_size          },
     {"common_offsets",     (bool)i.common_offsets},
     {"near_columns",       (bool)i.near_columns  },

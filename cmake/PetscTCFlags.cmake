@@ -25,6 +25,10 @@ if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
   target_compile_options(petsctc_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=size>)
 endif()
 
+if(PETSCTC_QUICK AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.9) # which has that flag
+  target_compile_options(petsctc_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Ofc=max>)
+endif()
+
 # The largest kernels take minutes for each GPU architecture: two architectures side by side
 target_compile_options(petsctc_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
 

@@ -38,25 +38,6 @@ typedef enum {
 PETSC_EXTERN const char *const MatAIJTCMMATypes[];
 
 /*E
-   MatAIJTCFormType - how a `MATAIJTC` deals its rows out to the lanes of a warp
-
-   Values:
-+  `MAT_AIJTC_FORM_AUTO` - rows of few nonzeros take a lane each, others go into tiles of 8 rows by 4 nonzeros, very long ones are cut into pieces
-.  `MAT_AIJTC_FORM_TILE` - every row that is not long goes into tiles, the operands of a Tensor Core; only 32 or more consecutive empty rows stay outside
--  `MAT_AIJTC_FORM_ROW`  - every row that is not long takes a lane
-
-   Level: intermediate
-
-.seealso: `MATAIJTC`, `MatAIJTCSetForm()`, `MatAIJTCSetRowClasses()`
-E*/
-typedef enum {
-  MAT_AIJTC_FORM_AUTO,
-  MAT_AIJTC_FORM_TILE,
-  MAT_AIJTC_FORM_ROW
-} MatAIJTCFormType;
-PETSC_EXTERN const char *const MatAIJTCFormTypes[];
-
-/*E
    MatAIJTCCompressType - what the layout of a `MATAIJTC` compresses, without loss
 
    Values:
@@ -110,25 +91,25 @@ PETSC_EXTERN const char *const MatAIJTCBackendTypes[];
 .seealso: `MATAIJTC`, `MatAIJTCGetInfo()`
 S*/
 typedef struct {
-  PetscCount rows_long, rows_medium, rows_short, rows_empty;                           /* rows in each class */
-  PetscCount slices_long, slices_tile, slices_row;                                     /* pieces of long rows; of tiles; of a row (or several) a lane */
-  PetscCount slices_consecutive;                                                       /* of slices_row, those of consecutive rows */
-  PetscCount offsets_none, offsets_1, offsets_2, offsets_4;                            /* slices by the bytes of a column offset */
-  PetscCount values_constant, values_dictionary, values_float, values_double;          /* slices by the form of their values */
-  PetscCount entries;                                                                  /* nonzeros of the matrix */
-  PetscCount padding;                                                                  /* values stored for entries that do not exist */
-  PetscCount bytes, bytes_pattern, bytes_values;                                       /* memory of the layout; of it columns and masks; values */
-  PetscCount bytes_read;                                                               /* of bytes, what a product reads: all but the row offsets kept for new values */
-  PetscReal  bytes_per_nonzero;                                                        /* bytes_read / entries */
-  PetscInt   long_row, short_row, sort_window, rows_per_lane, tile_groups, block_size; /* what was set or chosen; MPI type: for the first block that has nonzeros, the diagonal one */
-  PetscInt   gather_slices;                                                            /* slices of a block whose entries of x are gathered together, 0: none */
-  PetscCount gathered_columns;                                                         /* of all blocks together: what a product reads of x */
-  PetscBool  common_offsets;                                                           /* do rows share their offsets, as on grids? By that what is not set was chosen; MPI type: likewise */
-  PetscBool  near_columns;                                                             /* do neighbouring rows share parts of x, so that nothing is gathered? MPI type: likewise */
-  PetscInt   builds;                                                                   /* how often the layout was built */
-  PetscInt   refreshes;                                                                /* how often only its values were stored again */
-  PetscBool  values_vary;                                                              /* new values did not fit the compressed ones: values are stored as they are since */
-  PetscBool  cuda;                                                                     /* it lives on the GPU */
+  PetscCount rows_long, rows_medium, rows_short, rows_empty;                  /* rows in each class */
+  PetscCount slices_long, slices_tile, slices_row;                            /* pieces of long rows; of tiles; of a row (or several) a lane */
+  PetscCount slices_consecutive;                                              /* of slices_row, those of consecutive rows */
+  PetscCount offsets_none, offsets_1, offsets_2, offsets_4;                   /* slices by the bytes of a column offset */
+  PetscCount values_constant, values_dictionary, values_float, values_double; /* slices by the form of their values */
+  PetscCount entries;                                                         /* nonzeros of the matrix */
+  PetscCount padding;                                                         /* values stored for entries that do not exist */
+  PetscCount bytes, bytes_pattern, bytes_values;                              /* memory of the layout; of it columns and masks; values */
+  PetscCount bytes_read;                                                      /* of bytes, what a product reads: all but the row offsets kept for new values */
+  PetscReal  bytes_per_nonzero;                                               /* bytes_read / entries */
+  PetscInt   long_row, short_row, sort_window, rows_per_lane, block_size;     /* what was set or chosen; MPI type: for the first block that has nonzeros, the diagonal one */
+  PetscInt   gather_slices;                                                   /* slices of a block whose entries of x are gathered together, 0: none */
+  PetscCount gathered_columns;                                                /* of all blocks together: what a product reads of x */
+  PetscBool  common_offsets;                                                  /* do rows share their offsets, as on grids? By that what is not set was chosen; MPI type: likewise */
+  PetscBool  near_columns;                                                    /* do neighbouring rows share parts of x, so that nothing is gathered? MPI type: likewise */
+  PetscInt   builds;                                                          /* how often the layout was built */
+  PetscInt   refreshes;                                                       /* how often only its values were stored again */
+  PetscBool  values_vary;                                                     /* new values did not fit the compressed ones: values are stored as they are since */
+  PetscBool  cuda;                                                            /* it lives on the GPU */
 } MatAIJTCInfo;
 
 PETSC_EXTERN PetscErrorCode PetscTCInitialize(void);
@@ -140,18 +121,12 @@ PETSC_EXTERN PetscErrorCode MatCreate_SeqAIJTC(Mat);
 PETSC_EXTERN PetscErrorCode MatCreate_MPIAIJTC(Mat);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetMMA(Mat, MatAIJTCMMAType);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetMMA(Mat, MatAIJTCMMAType *);
-PETSC_EXTERN PetscErrorCode MatAIJTCSetForm(Mat, MatAIJTCFormType);
-PETSC_EXTERN PetscErrorCode MatAIJTCGetForm(Mat, MatAIJTCFormType *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetCompress(Mat, MatAIJTCCompressType);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetCompress(Mat, MatAIJTCCompressType *);
-PETSC_EXTERN PetscErrorCode MatAIJTCSetRowGroups(Mat, PetscInt, PetscInt);
-PETSC_EXTERN PetscErrorCode MatAIJTCGetRowGroups(Mat, PetscInt *, PetscInt *);
-PETSC_EXTERN PetscErrorCode MatAIJTCSetGather(Mat, PetscInt);
-PETSC_EXTERN PetscErrorCode MatAIJTCGetGather(Mat, PetscInt *);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetKeepCSR(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetKeepCSR(Mat, PetscBool *);
-PETSC_EXTERN PetscErrorCode MatAIJTCSetRowClasses(Mat, PetscInt, PetscInt, PetscInt);
-PETSC_EXTERN PetscErrorCode MatAIJTCGetRowClasses(Mat, PetscInt *, PetscInt *, PetscInt *);
+PETSC_EXTERN PetscErrorCode MatAIJTCSetParams(Mat, const char[]);
+PETSC_EXTERN PetscErrorCode MatAIJTCGetParams(Mat, const char *[]);
 PETSC_EXTERN PetscErrorCode MatAIJTCSetCheck(Mat, PetscBool, PetscReal);
 PETSC_EXTERN PetscErrorCode MatAIJTCMultDot(Mat, Vec, Vec, Vec, PetscScalar *, PetscReal *);
 PETSC_EXTERN PetscErrorCode MatAIJTCGetInfo(Mat, MatAIJTCInfo *);

@@ -43,6 +43,9 @@ if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 fi
 
+# Where no GPU runs the kernels they are compiled quickly
+preset=$(if nvidia-smi -L >/dev/null 2>&1; then echo release; else echo quick; fi)
+
 # build PRESET [cmake options]: configures and builds in build-PRESET
 build() {
   local preset=$1 build=$root/build-$1

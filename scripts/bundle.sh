@@ -21,7 +21,7 @@ for argument in "$@"; do
 done
 if [ -z "${PETSCTC_BUILD:-}" ]; then
   set_up
-  build release
+  CUDAARCHS=${CUDAARCHS-80-real;90} build release -DBUILD_TESTING=ON -DPETSCTC_BENCH=ON
   export PETSCTC_BUILD=$root/build-release
 fi
 export PETSCTC_LIB=$PETSCTC_BUILD/lib/libpetsctc.so PYTHONDONTWRITEBYTECODE=1

@@ -339,7 +339,7 @@ sanitized_unit_test() { # TOOL PROGRAM: the program's kernels are all ours, so t
   PETSCTC_TEST_SHORT=1 unit_test "$2" "$filter" '' compute-sanitizer --tool "$1" $barriers --error-exitcode 9 --print-limit 20
 }
 # Libraries of CUDA run in a whole solve too: an error counts when its kernel is ours.
-own_kernels='RowsKernel|GatherKernel|SweepKernel|TilesKernel|MixedKernel|SumsKernel|ColumnsKernel|PairsKernel|PiecesKernel|DiagonalKernel|RowPointersKernel|NumbersKernel|PermuteKernel|DealKernel|CountKernel|PickKernel|FillKernel|CodesKernel|CollectKernel|PencilsKernel|NumberKernel|LinkKernel|TakeKernel|MarkKernel|GhostsKernel|ResidentKernel|SingleKernel|PipelinedKernel|StreamedKernel|WindowedKernel|LookKernel|OrderKernel|aijtcbuild|PetscTC|AIJTC'
+own_kernels='RowsKernel|GatherKernel|SweepKernel|TilesKernel|MixedKernel|SumsKernel|ColumnsKernel|PairsKernel|PiecesKernel|DiagonalKernel|RowPointersKernel|NumbersKernel|PermuteKernel|DealKernel|CountKernel|PickKernel|FillKernel|CodesKernel|CollectKernel|PencilsKernel|NumberKernel|LinkKernel|TakeKernel|MarkKernel|GhostsKernel|ResidentKernel|SingleKernel|StreamedKernel|WindowedKernel|LookKernel|OrderKernel|aijtcbuild|PetscTC|AIJTC'
 sanitized_solve() { # TOOL OPTIONS...
   local tool=$1 all own
   shift

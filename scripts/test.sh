@@ -15,5 +15,5 @@ done
 
 own_petsc=${PETSC_DIR:+1} # a PETSc of the user's: no second one is built for the tests
 set_up "${setup_options[@]}"
-build release -DPETSCTC_OTHER_PETSCS="$([ -n "$own_petsc" ] && echo OFF || echo ON)"
-exec ctest --test-dir "$root/build-release" --parallel 2 --output-on-failure "$@"
+build "$preset" -DBUILD_TESTING=ON -DPETSCTC_BENCH=ON -DPETSCTC_OTHER_PETSCS="$([ -n "$own_petsc" ] && echo OFF || echo ON)"
+exec ctest --test-dir "$root/build-$preset" --parallel 2 --output-on-failure "$@"

@@ -47,7 +47,7 @@ NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?\d+[eE][-+]?
 SUMMARY = re.compile(r"^PETSc-TC: (.*)$")
 # What only one side can print: option warnings that quote the plugin's options, and what the plugin's types add to -mat_view and -ksp_view.
 ONE_SIDED = re.compile(r"Option left|-dll_append|-petsctc_summary|WARNING! There are|option you set|spelling|There (?:is|are) .* unused database option|^\s*fused solves \d+, PETSc's path \d+|^\s*(no )?iterations begun ahead|^\s*(not )?resident\b"
-                       r"|^\s*the preconditioner is (part of the steps|one number)|^\s*dot products with a product of the matrix|^\s*vectors that are multiplied are made in that pass|^\s*recurrences with a reduction less|^\s*not pipelined|^\s*the solution follows \d+ iterations"
+                       r"|^\s*the preconditioner is (part of the steps|one number)|^\s*dot products with a product of the matrix|^\s*vectors that are multiplied are made in that pass|^\s*recurrences with a reduction less|^\s*the solution follows \d+ iterations"
                        r"|^\s*matrix solves by blocks|^\s*sliced layout on the |^\s*not built yet: no product|^\s*rows: long=\d+, medium=|^\s*form=\w+: a row of at most|^\s*rows share their offsets: |^\s*slices: pieces="
                        r"|^\s*gathered: blocks of |^\s*compress=\w+: slices with offsets|^\s*bytes=\d+: pattern=|^\s*products by \w+: the layout counts")
 

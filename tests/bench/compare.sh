@@ -90,7 +90,7 @@ check 'a side has a name' '[ $status = 2 ] && grep -q "is not NAME=PROGRAM" prog
 
 run --passes 1 --json real.json "tile=$bench -bench_products tensor" "row=$bench -bench_products aij" -bench_matrices diag:500 -bench_limit 0.004 -bench_copy_bytes 1e6 -options_left 0
 check 'other cases on both sides have no ratio' '[ $status = 1 ] && [ "$(grep -c "^FAILED of one side alone" output)" = 2 ]'
-run --passes 1 --json real.json "one=$bench" "other=$bench -bench_aijtc_mat_aijtc_form row" -bench_matrices diag:500 -bench_products auto,aij -bench_ksp -bench_ksp_iterations 3 -bench_limit 0.004 -bench_copy_bytes 1e6 -options_left 0
+run --passes 1 --json real.json "one=$bench" "other=$bench -bench_aijtc_mat_aijtc_params form=row" -bench_matrices diag:500 -bench_products auto,aij -bench_ksp -bench_ksp_iterations 3 -bench_limit 0.004 -bench_copy_bytes 1e6 -options_left 0
 check 'the program itself' '[ $status = 0 ] && python3 -c "
 import json
 rows = json.load(open(\"real.json\"))[\"rows\"]

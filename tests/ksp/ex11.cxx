@@ -756,7 +756,7 @@ static PetscErrorCode WideGrid(PetscInt m, Mat *A)
 /* `decide` where solves one by one would read the matrix from its layout, which has more than 128 bytes a row: blocks of four columns, not of three, but of tiles, which those solves cannot read. On the host nothing is counted */
 static PetscErrorCode WideRows(void)
 {
-  char      text[512] = "", buffer[4000], form[16] = "";
+  char      text[512] = "", buffer[4000], params[64] = "";
   PetscBool found, aijtc, cuda, tiles;
   VecType   type;
   KSP       ksp;
@@ -767,8 +767,8 @@ static PetscErrorCode WideRows(void)
   PetscCall(PetscMalloc1(1, &run));
   PetscCall(WideGrid(24, &A));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, "seqaijtc", &aijtc));
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijtc_form", form, sizeof(form), NULL));
-  PetscCall(PetscStrcmp(form, "tile", &tiles));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijtc_params", params, sizeof(params), NULL));
+  PetscCall(PetscStrcmp(params, "form=tile", &tiles));
   PetscCall(MatGetVecType(A, &type));
   PetscCall(PetscStrstr(type, "cuda", (char **)&type));
   cuda = (PetscBool)(type != NULL);
@@ -901,6 +901,6 @@ int main(int argc, char **argv)
       test:
          suffix: cuda_tiles
          requires: cuda
-         args: -mat_vec_type cuda -mat_type aijtc -mat_aijtc_form tile
+         args: -mat_vec_type cuda -mat_type aijtc -mat_aijtc_params form=tile
 
 TEST*/

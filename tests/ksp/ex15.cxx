@@ -148,7 +148,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_aijtc_gather_slices 8 -ksp_tccg_resident form -ksp_tcbcgs_resident form -ksp_tcbcgs_variant {{classic single}} -options_left 0 -m 191 -k 181
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_aijtc_params gather=8 -ksp_tccg_resident form -ksp_tcbcgs_resident form -ksp_tcbcgs_variant {{classic single}} -options_left 0 -m 191 -k 181
       output_file: output/ex15.out
       requires: double # in single precision rounding decides after few iterations
       test:

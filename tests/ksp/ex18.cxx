@@ -181,6 +181,6 @@ int main(int argc, char **argv)
          args: -mat_type {{aij aijtc}} -ksp_tccg_variant {{classic single}} -ksp_tcbcgs_variant {{classic single}}
       test:
          suffix: host_resident
-         args: -mat_type aijtc -ksp_tccg_resident {{form true}} -ksp_tcbcgs_resident form -ksp_tccg_variant {{classic pipelined}} -on_chip
+         args: -mat_type aijtc -ksp_tccg_resident {{form true}} -ksp_tcbcgs_resident form -ksp_tccg_variant {{classic auto}} -on_chip
 
 TEST*/

@@ -10,16 +10,15 @@ typedef struct {
 } Method;
 
 static const Method methods[] = {
-  {KSPCG,   "tccg",   "form",   "classic",   0.0},
-  {KSPCG,   "tccg",   "form",   "single",    0.0},
-  {KSPCG,   "tccg",   "form",   "auto",      0.0}, /* single, and then classic */
-  {KSPCG,   "tccg",   "form",   "pipelined", 0.0},
-  {KSPCG,   "tccg",   "layout", "classic",   0.0},
-  {KSPCG,   "tccg",   "layout", "single",    0.0},
-  {KSPCG,   "tccg",   "layout", "auto",      0.0},
-  {KSPBCGS, "tcbcgs", "form",   "classic",   0.4}, /* without wind rounding decides about some ten iterations */
-  {KSPBCGS, "tcbcgs", "form",   "single",    0.4},
-  {KSPBCGS, "tcbcgs", "layout", "classic",   0.4}
+  {KSPCG,   "tccg",   "form",   "classic", 0.0},
+  {KSPCG,   "tccg",   "form",   "single",  0.0},
+  {KSPCG,   "tccg",   "form",   "auto",    0.0}, /* single, and then classic */
+  {KSPCG,   "tccg",   "layout", "classic", 0.0},
+  {KSPCG,   "tccg",   "layout", "single",  0.0},
+  {KSPCG,   "tccg",   "layout", "auto",    0.0},
+  {KSPBCGS, "tcbcgs", "form",   "classic", 0.4}, /* without wind rounding decides about some ten iterations */
+  {KSPBCGS, "tcbcgs", "form",   "single",  0.4},
+  {KSPBCGS, "tcbcgs", "layout", "classic", 0.4}
 };
 
 /* A preconditioner, its side, and the norm */

@@ -255,17 +255,6 @@ int main(int argc, char **argv)
          args: -mat_vec_type cuda
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_tccg_resident form -ksp_tccg_variant pipelined
-      output_file: output/ex3.out
-      requires: double # in single precision rounding decides how these end
-      test:
-         suffix: host_pipelined
-      test:
-         suffix: cuda_pipelined
-         requires: cuda
-         args: -mat_vec_type cuda
-
-   testset:
       args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -ksp_cg_single_reduction -ksp_tccg_ahead {{0 3}} -ksp_tccg_resident {{false true layout}}
       output_file: output/ex3_single.out
       requires: double # in single precision rounding decides how these end

@@ -10,7 +10,6 @@ typedef struct {
 
 static const Method cg                 = {KSPCG, "tccg", "-ksp_tccg_resident", "true", "classic"};
 static const Method cg_single          = {KSPCG, "tccg", "-ksp_tccg_resident", "form", "single"};
-static const Method cg_pipelined       = {KSPCG, "tccg", "-ksp_tccg_resident", "form", "pipelined"};
 static const Method cg_streamed        = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "classic"};
 static const Method cg_streamed_single = {KSPCG, "tccg", "-ksp_tccg_resident", "layout", "auto"};
 static const Method bcgs               = {KSPBCGS, "tcbcgs", "-ksp_tcbcgs_resident", "true", NULL};
@@ -22,12 +21,7 @@ static bool IsCG(const Method *method)
 }
 
 /* What a view says of a resident solve: with the matrix on the chip, or read from its layout */
-static const char *const held = "resident, 64 iterations in a call\n", *const pipelined = "resident, 64 iterations in a call, pipelined\n", *const streamed = "resident, 64 iterations in a call, the matrix read from its layout\n";
-
-static bool IsPipelined(const Method *method)
-{
-  return method->variant && !strcmp(method->variant, "pipelined");
-}
+static const char *const held = "resident, 64 iterations in a call\n", *const streamed = "resident, 64 iterations in a call, the matrix read from its layout\n";
 
 /* With one reduction: auto takes that too, wherever it is resident */
 static bool IsSingle(const Method *method)
@@ -38,7 +32,7 @@ static bool IsSingle(const Method *method)
 static const char *SaysOf(const Method *method)
 {
   if (!strcmp(method->value, "layout")) return streamed;
-  return IsPipelined(method) ? pipelined : held;
+  return held;
 }
 
 static PetscErrorCode Create(const Method *method, const char resident[], Mat A, PCType pctype, KSP *ksp)
@@ -368,7 +362,7 @@ static PetscErrorCode GridWithOption(PetscReal wind, const char option[], const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Long solves with a null space of the constants, with a preconditioner and without, are those of PETSc; pipelined recurrences do not do them */
+/* Long solves with a null space of the constants, with a preconditioner and without, are those of PETSc */
 static PetscErrorCode Projects(const Method *method, Mat N, Vec b)
 {
   const Method classic = {method->parent, method->type, method->option, method->value, "classic"};
@@ -407,7 +401,7 @@ static PetscErrorCode Tiles(const Method *method, PetscReal wind, Vec b)
   PetscBool found;
 
   PetscFunctionBeginUser;
-  PetscCall(GridWithOption(wind, "-mat_aijtc_form", "tile", &T));
+  PetscCall(GridWithOption(wind, "-mat_aijtc_params", "form=tile", &T));
   PetscCall(Create(method, method->value, T, PCNONE, &ksp));
   PetscCall(ABSolvePlain(ksp, b, &run));
   PetscCall(ABViews(ksp, SaysOf(method) != streamed ? SaysOf(method) : "not resident (last: the layout has tiles, long rows or lists of columns)", &found));
@@ -477,7 +471,7 @@ static PetscErrorCode Decides(const Method *method, Mat A, Vec b)
   PetscCall(PetscObjectTypeCompare((PetscObject)b, VECSEQCUDA, &cuda));
   PetscCall(Create(method, "decide", A, PCJACOBI, &ksp));
   PetscCall(ABSolvePlain(ksp, b, &run));
-  PetscCall(ABViews(ksp, IsPipelined(method) ? pipelined : held, &resident)); /* on the chip, whatever was asked for */
+  PetscCall(ABViews(ksp, held, &resident)); /* on the chip, whatever was asked for */
   PetscCall(ABSay("left open", (PetscBool)(resident == cuda && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));
   PetscCall(KSPDestroy(&ksp));
@@ -535,7 +529,6 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(All(&cg, 0.0));
   PetscCall(All(&cg_single, 0.0));
-  PetscCall(All(&cg_pipelined, 0.0));
   PetscCall(All(&cg_streamed, 0.0));
   PetscCall(All(&cg_streamed_single, 0.0));
   PetscCall(All(&bcgs, 0.4)); /* without wind rounding decides about some ten of its iterations */

@@ -655,9 +655,6 @@ int main(int argc, char **argv)
          suffix: resident
          args: -ksp_tccg_resident true -ksp_tcbcgs_resident true -counts false
       test:
-         suffix: pipelined
-         args: -ksp_tccg_resident form -ksp_tccg_variant pipelined -ksp_tcbcgs_resident true -counts false
-      test:
          suffix: single
          args: -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -ksp_tcbcgs_ahead {{0 3}} -counts false
       test:
@@ -668,9 +665,5 @@ int main(int argc, char **argv)
          suffix: cuda_single
          requires: cuda
          args: -mat_vec_type cuda -ksp_tccg_resident true -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -counts false
-      test:
-         suffix: cuda_pipelined
-         requires: cuda
-         args: -mat_vec_type cuda -ksp_tccg_resident form -ksp_tccg_variant pipelined -ksp_tcbcgs_resident true -counts false
 
 TEST*/

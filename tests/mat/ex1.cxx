@@ -179,18 +179,18 @@ int main(int argc, char **argv)
          args: -mat_type {{aij aijtc}}
       test:
          suffix: classes
-         args: -mat_type aijtc -mat_aijtc_long_row {{4 32}} -mat_aijtc_short_row {{0 1 4}} -mat_aijtc_sort_window {{0 16}}
+         args: -mat_type aijtc -mat_aijtc_params {{long=4,short=0,window=0 long=4,short=1,window=16 long=4,short=4,window=0 long=32,short=0,window=16 long=32,short=1,window=0 long=32,short=4,window=16}}
       test:
          suffix: classes_mpi
          nsize: 3
-         args: -mat_type aijtc -mat_aijtc_long_row 16 -mat_aijtc_short_row {{0 2}} -mat_aijtc_sort_window {{0 7}}
+         args: -mat_type aijtc -mat_aijtc_params {{long=16,short=0,window=0 long=16,short=0,window=7 long=16,short=2,window=0 long=16,short=2,window=7}}
       test:
          suffix: form
-         args: -mat_type aijtc -mat_aijtc_form {{auto tile row}} -mat_aijtc_compress {{auto off pattern value}}
+         args: -mat_type aijtc -mat_aijtc_params {{form=auto form=tile form=row}} -mat_aijtc_compress {{auto off pattern value}}
       test:
          suffix: groups
          nsize: {{1 3}}
-         args: -mat_type aijtc -mat_aijtc_short_row 6 -mat_aijtc_rows_per_lane {{1 2 4}} -mat_aijtc_tile_groups {{1 4}}
+         args: -mat_type aijtc -mat_aijtc_params {{short=6,rows=1 short=6,rows=2 short=6,rows=4}}
       test:
          suffix: check
          nsize: {{1 2}}
@@ -208,16 +208,16 @@ int main(int argc, char **argv)
       test:
          suffix: cuda_classes
          requires: cuda
-         args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -mat_aijtc_long_row {{4 32}} -mat_aijtc_short_row {{0 1 4}} -mat_aijtc_sort_window {{0 16}} -vec_type cuda -use_gpu_aware_mpi 0
+         args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -mat_aijtc_params {{long=4,short=0,window=0 long=4,short=1,window=16 long=4,short=4,window=0 long=32,short=0,window=16 long=32,short=1,window=0 long=32,short=4,window=16}} -vec_type cuda -use_gpu_aware_mpi 0
       test:
          suffix: cuda_form
          requires: cuda
-         args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -mat_aijtc_form {{auto tile row}} -mat_aijtc_compress {{auto off pattern value}} -vec_type cuda -use_gpu_aware_mpi 0
+         args: -mat_type aijtc -mat_aijtc_mma {{tensor core}} -mat_aijtc_params {{form=auto form=tile form=row}} -mat_aijtc_compress {{auto off pattern value}} -vec_type cuda -use_gpu_aware_mpi 0
       test:
          suffix: cuda_groups
          requires: cuda
          nsize: {{1 3}}
-         args: -mat_type aijtc -mat_aijtc_short_row 6 -mat_aijtc_rows_per_lane {{1 2 4}} -mat_aijtc_tile_groups {{1 4}} -vec_type cuda -use_gpu_aware_mpi 0
+         args: -mat_type aijtc -mat_aijtc_params {{short=6,rows=1 short=6,rows=2 short=6,rows=4}} -vec_type cuda -use_gpu_aware_mpi 0
       test:
          suffix: cuda_check
          requires: cuda

@@ -753,7 +753,7 @@ int main(int argc, char **argv)
          args: -mat_type {{aij aijtc}}
       test:
          suffix: forms
-         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off auto}} -mat_aijtc_form {{tile row}}
+         args: -mat_type aijtc -seed 5 -mat_aijtc_compress {{off auto}} -mat_aijtc_params {{form=tile form=row}}
       test:
          suffix: cuda
          requires: cuda
@@ -771,15 +771,15 @@ int main(int argc, char **argv)
       output_file: output/ex13.out
       test:
          suffix: cuda_tiles
-         args: -mat_aijtc_form tile -mat_aijtc_compress {{off pattern}}
+         args: -mat_aijtc_params form=tile -mat_aijtc_compress {{off pattern}}
       test:
          suffix: cuda_tiles_values
-         args: -mat_aijtc_form tile -mat_aijtc_compress {{value auto}}
+         args: -mat_aijtc_params form=tile -mat_aijtc_compress {{value auto}}
       test:
          suffix: cuda_rows
-         args: -mat_aijtc_form row -mat_aijtc_compress {{off pattern}}
+         args: -mat_aijtc_params form=row -mat_aijtc_compress {{off pattern}}
       test:
          suffix: cuda_rows_values
-         args: -mat_aijtc_form row -mat_aijtc_compress {{value auto}}
+         args: -mat_aijtc_params form=row -mat_aijtc_compress {{value auto}}
 
 TEST*/

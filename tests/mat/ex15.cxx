@@ -72,7 +72,7 @@ static PetscErrorCode TestPattern(const Pattern *p)
   PetscCall(CheckMultDot(A, x, w, "new values"));
   PetscCall(CheckOurs(A, &ours));
   if (ours) {
-    PetscCall(MatAIJTCSetRowClasses(A, 100, 4, PETSC_DECIDE)); /* another layout, another number of blocks */
+    PetscCall(MatAIJTCSetParams(A, "short=4,long=100")); /* another layout, another number of blocks */
     PetscCall(CheckMultDot(A, x, w, "other classes"));
     PetscCall(MatAIJTCSetCheck(A, PETSC_TRUE, PETSC_DEFAULT));
     PetscCall(CheckMultDot(A, x, w, "checked"));

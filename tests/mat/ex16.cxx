@@ -133,7 +133,7 @@ int main(int argc, char **argv)
    test:
       suffix: cuda
       requires: cuda
-      args: -dll_append ${PETSCTC_LIB} -mat_type aijtc -vec_type cuda -use_gpu_aware_mpi 0 -mat_aijtc_compress {{auto off}} -mat_aijtc_gather_slices {{0 8}}
+      args: -dll_append ${PETSCTC_LIB} -mat_type aijtc -vec_type cuda -use_gpu_aware_mpi 0 -mat_aijtc_compress {{auto off}} -mat_aijtc_params {{gather=0 gather=8}}
       filter: sed -e "s/[0-9]* checks/checks/"
       output_file: output/ex16.out
 

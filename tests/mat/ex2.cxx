@@ -276,13 +276,13 @@ static PetscErrorCode DoReset(Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode DoClasses(Mat *A)
+static PetscErrorCode DoParams(Mat *A)
 {
   PetscBool ours;
 
   PetscFunctionBeginUser;
   PetscCall(CheckOurs(*A, &ours));
-  if (ours) PetscCall(MatAIJTCSetRowClasses(*A, 6, 2, 8));
+  if (ours) PetscCall(MatAIJTCSetParams(*A, "short=2,long=6,window=8"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -324,7 +324,7 @@ static const struct {
   {"MatHeaderMerge",                    DoHeaderMerge,   PATTERN },
   {"preallocated again",                DoPreallocate,   PATTERN },
   {"MatResetPreallocation",             DoReset,         PATTERN },
-  {"MatAIJTCSetRowClasses",             DoClasses,       PATTERN },
+  {"MatAIJTCSetParams",                 DoParams,        PATTERN },
   {"MatAIJTCSetMMA, MatAIJTCSetCheck",  DoOtherSettings, NOTHING }
 };
 

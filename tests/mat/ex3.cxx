@@ -189,35 +189,36 @@ static PetscErrorCode TestTranspose(void)
 }
 
 /* Settings go with duplicates and with the blocks of an MPI matrix */
+static PetscErrorCode CheckSettings(Mat A, const char what[])
+{
+  const char     *params = "short=1,long=20,window=16";
+  PetscBool       ours, same;
+  MatAIJTCMMAType mma = MAT_AIJTC_MMA_CORE;
+
+  PetscFunctionBeginUser;
+  PetscCall(CheckOurs(A, &ours));
+  if (ours) PetscCall(MatAIJTCGetParams(A, &params));
+  if (ours) PetscCall(MatAIJTCGetMMA(A, &mma));
+  PetscCall(PetscStrcmp(params, "short=1,long=20,window=16", &same));
+  PetscCall(Check((PetscBool)(same && mma == MAT_AIJTC_MMA_CORE), "%s has other settings", what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TestSettings(void)
 {
-  Mat             A, B;
-  PetscBool       ours;
-  PetscInt        l = 20, s = 1, w = 16;
-  MatAIJTCMMAType mma = MAT_AIJTC_MMA_CORE;
+  Mat       A, B;
+  PetscBool ours;
 
   PetscFunctionBeginUser;
   PetscCall(MatFromPattern(&square, NULL, &A));
   PetscCall(CheckOurs(A, &ours));
-  if (ours) PetscCall(MatAIJTCSetRowClasses(A, l, s, w));
-  if (ours) PetscCall(MatAIJTCSetMMA(A, mma));
+  if (ours) PetscCall(MatAIJTCSetParams(A, "short=1,long=20,window=16"));
+  if (ours) PetscCall(MatAIJTCSetMMA(A, MAT_AIJTC_MMA_CORE));
   PetscCall(MatDuplicate(A, MAT_DO_NOT_COPY_VALUES, &B));
-  PetscCall(CheckOurs(B, &ours));
-  if (ours) {
-    l = s = w = -1;
-    mma       = MAT_AIJTC_MMA_TENSOR;
-    PetscCall(MatAIJTCGetRowClasses(B, &l, &s, &w));
-    PetscCall(MatAIJTCGetMMA(B, &mma));
-  }
-  PetscCall(Check((PetscBool)(l == 20 && s == 1 && w == 16 && mma == MAT_AIJTC_MMA_CORE), "the duplicate has other settings"));
+  PetscCall(CheckSettings(B, "the duplicate"));
   PetscCall(MatDestroy(&A));
   PetscCall(MatGetDiagonalBlock(B, &A));
-  PetscCall(CheckOurs(A, &ours));
-  if (ours) {
-    l = s = w = -1;
-    PetscCall(MatAIJTCGetRowClasses(A, &l, &s, &w));
-  }
-  PetscCall(Check((PetscBool)(l == 20 && s == 1 && w == 16), "the diagonal block has other settings"));
+  PetscCall(CheckSettings(A, "the diagonal block"));
   PetscCall(MatDestroy(&B));
   PetscCall(CheckReport("settings"));
   PetscFunctionReturn(PETSC_SUCCESS);

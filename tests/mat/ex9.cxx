@@ -89,7 +89,6 @@ static PetscErrorCode TestInfo(void)
   PetscCall(PetscSNPrintf(text, sizeof(text), "bytes=%" PetscCount_FMT ": pattern=%" PetscCount_FMT ", values=%" PetscCount_FMT, info.bytes, info.bytes_pattern, info.bytes_values));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, text, PETSC_TRUE));
   PetscCall(Check((PetscBool)!info.common_offsets, "rows of more than 256 nonzeros share their offsets"));
-  PetscCall(Check((PetscBool)(info.long_row == 128 && info.short_row == 8), "rows of up to 300 anywhere: classes %" PetscInt_FMT " %" PetscInt_FMT, info.long_row, info.short_row));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "rows share their offsets: no (rule for unstructured matrices)", PETSC_TRUE));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO, "layout", PETSC_FALSE)); /* every other view is the parent's */
   PetscCall(CheckView(A, PETSC_VIEWER_DEFAULT, "layout", PETSC_FALSE));
@@ -110,7 +109,7 @@ static PetscErrorCode TestRule(void)
   PetscCall(MatFromPattern(&banded, MATAIJ, &R));
   PetscCall(CheckMult(A, R, "bands"));
   PetscCall(MatAIJTCGetInfo(A, &info));
-  PetscCall(Check((PetscBool)(info.common_offsets && info.long_row == 256 && info.short_row == 128), "bands: classes %" PetscInt_FMT " %" PetscInt_FMT, info.long_row, info.short_row));
+  PetscCall(Check(info.common_offsets, "bands: another rule"));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, "rows share their offsets: yes (stencil rule)", PETSC_TRUE));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
@@ -128,15 +127,26 @@ static PetscErrorCode TestRule(void)
 
 /* ---- settings */
 
-static PetscErrorCode CheckSettings(Mat A, PetscInt l, PetscInt s, PetscInt w, MatAIJTCMMAType mma, const char what[])
+static PetscErrorCode CheckParams(Mat A, const char expected[], const char what[])
 {
-  PetscInt        al, as, aw;
+  const char *params;
+  PetscBool   same;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatAIJTCGetParams(A, &params));
+  PetscCall(PetscStrcmp(params, expected, &same));
+  PetscCall(Check(same, "%s: parameters \"%s\", not \"%s\"", what, params, expected));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckSettings(Mat A, const char params[], MatAIJTCMMAType mma, const char what[])
+{
   MatAIJTCMMAType amma;
 
   PetscFunctionBeginUser;
-  PetscCall(MatAIJTCGetRowClasses(A, &al, &as, &aw));
+  PetscCall(CheckParams(A, params, what));
   PetscCall(MatAIJTCGetMMA(A, &amma));
-  PetscCall(Check((PetscBool)(al == l && as == s && aw == w && amma == mma), "%s: %" PetscInt_FMT " %" PetscInt_FMT " %" PetscInt_FMT " %s", what, al, as, aw, MatAIJTCMMATypes[amma]));
+  PetscCall(Check((PetscBool)(amma == mma), "%s: %s", what, MatAIJTCMMATypes[amma]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,37 +157,35 @@ static PetscErrorCode TestSettings(void)
   PetscFunctionBeginUser;
   PetscCall(MatFromPattern(&pattern, NULL, &A));
   PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
-  PetscCall(CheckSettings(A, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, MAT_AIJTC_MMA_TENSOR, "defaults"));
-  PetscCall(MatAIJTCSetRowClasses(A, 5, 2, 10));
+  PetscCall(CheckSettings(A, "", MAT_AIJTC_MMA_TENSOR, "defaults"));
+  PetscCall(MatAIJTCSetParams(A, "window=10,long=5,short=2"));
   PetscCall(MatAIJTCSetMMA(A, MAT_AIJTC_MMA_CORE));
-  PetscCall(CheckSettings(A, 5, 2, 10, MAT_AIJTC_MMA_CORE, "set"));
+  PetscCall(CheckSettings(A, "short=2,long=5,window=10", MAT_AIJTC_MMA_CORE, "set"));
   PetscCall(CheckMult(A, R, "set"));
   PetscCall(CheckLayout(A, 5, 2, "set"));
-  PetscCall(MatAIJTCSetRowClasses(A, 0, 0, 0)); /* every row long */
+  PetscCall(MatAIJTCSetParams(A, "short=0,long=0,window=0")); /* every row long */
   PetscCall(CheckMult(A, R, "all long"));
   PetscCall(CheckLayout(A, 0, 0, "all long"));
-  PetscCall(MatAIJTCGetRowClasses(A, NULL, NULL, NULL));
+  PetscCall(MatAIJTCSetParams(A, "form=row,gather=64,rows=4,window=1,long=3,short=0"));
+  PetscCall(CheckParams(A, "short=0,long=3,window=1,rows=4,gather=64,form=row", "all of them"));
+  PetscCall(MatAIJTCSetParams(A, "rows=2,form=auto"));
+  PetscCall(CheckParams(A, "rows=2", "others than before"));
+  for (const char *none : {(const char *)NULL, ""}) {
+    PetscCall(MatAIJTCSetParams(A, none));
+    PetscCall(CheckParams(A, "", "none"));
+  }
 
-  PetscCall(PetscOptionsInsertString(NULL, "-one_mat_aijtc_long_row 30 -one_mat_aijtc_short_row 1 -one_mat_aijtc_sort_window 4 -one_mat_aijtc_mma core -one_mat_aijtc_check"));
+  PetscCall(PetscOptionsInsertString(NULL, "-one_mat_aijtc_params long=30,short=1,window=4 -one_mat_aijtc_mma core -one_mat_aijtc_check"));
   PetscCall(MatSetOptionsPrefix(A, "one_"));
   PetscCall(MatSetFromOptions(A));
-  PetscCall(CheckSettings(A, 30, 1, 4, MAT_AIJTC_MMA_CORE, "by options"));
+  PetscCall(CheckSettings(A, "short=1,long=30,window=4", MAT_AIJTC_MMA_CORE, "by options"));
   PetscCall(CheckMult(A, R, "by options"));
   PetscCall(CheckLayout(A, 30, 1, "by options"));
 
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "short rows of -3", MatAIJTCSetRowClasses(A, 256, -3, 0));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "long rows of -3", MatAIJTCSetRowClasses(A, -3, 4, 0));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "long rows shorter than short ones", MatAIJTCSetRowClasses(A, 2, 3, 0));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "negative window", MatAIJTCSetRowClasses(A, 256, 4, -3));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "no such units", MatAIJTCSetMMA(A, (MatAIJTCMMAType)7));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "no such form", MatAIJTCSetForm(A, (MatAIJTCFormType)7));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "no such compression", MatAIJTCSetCompress(A, (MatAIJTCCompressType)7));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "3 rows to a lane", MatAIJTCSetRowGroups(A, 3, 1));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "2 groups of tiles", MatAIJTCSetRowGroups(A, 1, 2));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "blocks of -3 slices", MatAIJTCSetGather(A, -3));
-  CheckError(PETSC_ERR_ARG_OUTOFRANGE, "blocks of 65 slices", MatAIJTCSetGather(A, 65));
   CheckError(PETSC_ERR_ARG_OUTOFRANGE, "negative tolerance", MatAIJTCSetCheck(A, PETSC_TRUE, -1.0));
-  PetscCall(CheckSettings(A, 30, 1, 4, MAT_AIJTC_MMA_CORE, "after errors"));
+  PetscCall(CheckSettings(A, "short=1,long=30,window=4", MAT_AIJTC_MMA_CORE, "after errors"));
   PetscCall(CheckMult(A, R, "after errors"));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
@@ -185,50 +193,108 @@ static PetscErrorCode TestSettings(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Keeps the message of an error in ctx */
+static PetscErrorCode KeepMessage(MPI_Comm, int, const char *, const char *, PetscErrorCode code, PetscErrorType type, const char *message, void *ctx)
+{
+  if (type == PETSC_ERROR_INITIAL) (void)PetscStrncpy((char *)ctx, message, 1024);
+  return code;
+}
+
+/* Errors tell the key, its value and what is allowed, and change nothing */
+static PetscErrorCode TestWrongParams(void)
+{
+  const struct {
+    const char    *params;
+    PetscErrorCode code;
+    const char    *says[3];
+  } wrong[] = {
+    {"short=-3",                    PETSC_ERR_ARG_OUTOFRANGE, {"short", "'-3'", "0 or more"}                                             },
+    {"long=2,short=3",              PETSC_ERR_ARG_OUTOFRANGE, {"long", "'2'", "no less than the 3 of short"}                             },
+    {"window=-1",                   PETSC_ERR_ARG_OUTOFRANGE, {"window", "'-1'", "0 (all rows) or more"}                                 },
+    {"rows=2,window=1e3",           PETSC_ERR_ARG_OUTOFRANGE, {"window", "'1e3'", "0 (all rows) or more"}                                },
+    {"window=99999999999999999999", PETSC_ERR_ARG_OUTOFRANGE, {"window", "'99999999999999999999'", "0 (all rows) or more"}               },
+    {"rows=3",                      PETSC_ERR_ARG_OUTOFRANGE, {"rows", "'3'", "1, 2 or 4"}                                               },
+    {"rows=-1",                     PETSC_ERR_ARG_OUTOFRANGE, {"rows", "'-1'", "1, 2 or 4"}                                              },
+    {"gather=65",                   PETSC_ERR_ARG_OUTOFRANGE, {"gather", "'65'", "0 (none) to 64"}                                       },
+    {"gather=-7",                   PETSC_ERR_ARG_OUTOFRANGE, {"gather", "'-7'", "0 (none) to 64"}                                       },
+    {"form=tiles",                  PETSC_ERR_ARG_OUTOFRANGE, {"form", "'tiles'", "auto, tile or row"}                                   },
+    {"form=",                       PETSC_ERR_ARG_OUTOFRANGE, {"form", "''", "auto, tile or row"}                                        },
+    {"rows=2,short",                PETSC_ERR_ARG_OUTOFRANGE, {"short", "''", "0 or more"}                                               },
+    {"rows=2,short=1,rows=4",       PETSC_ERR_ARG_WRONG,      {"rows", "'4'", "once"}                                                    },
+    {"form=auto,form=auto",         PETSC_ERR_ARG_WRONG,      {"form", "'auto'", "once"}                                                 },
+    {"tiles=4",                     PETSC_ERR_ARG_WRONG,      {"'tiles'", "'4'", "short, long, window, rows, gather or form"}            },
+    {"rows=2,",                     PETSC_ERR_ARG_WRONG,      {"Unknown key ''", "value ''", "short, long, window, rows, gather or form"}}
+  };
+  Mat  A;
+  char message[1024];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFromPattern(&pattern, NULL, &A));
+  PetscCall(MatAIJTCSetParams(A, "short=1,form=row"));
+  for (const auto &w : wrong) {
+    PetscErrorCode code;
+
+    message[0] = 0;
+    PetscCall(PetscPushErrorHandler(KeepMessage, message));
+    code = MatAIJTCSetParams(A, w.params);
+    PetscCall(PetscPopErrorHandler());
+    PetscCall(Check((PetscBool)(code == w.code), "%s: error code %d, not %d", w.params, (int)code, (int)w.code));
+    for (const char *part : w.says) {
+      char *found;
+
+      PetscCall(PetscStrstr(message, part, &found));
+      PetscCall(Check((PetscBool)(found != NULL), "%s: the error lacks \"%s\": %s", w.params, part, message));
+    }
+    PetscCall(CheckParams(A, "short=1,form=row", w.params));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(CheckReport("wrong parameters"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The classes of the rows follow the form, and the bounds that were set */
 static PetscErrorCode TestForms(void)
 {
-  Mat              A, R;
-  MatAIJTCInfo     info;
-  MatAIJTCFormType form;
+  Mat          A, R;
+  MatAIJTCInfo info;
+  char         params[32];
 
   PetscFunctionBeginUser;
   PetscCall(MatFromPattern(&pattern, NULL, &A));
   PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
-  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_TILE));
+  PetscCall(MatAIJTCSetParams(A, "form=tile"));
   PetscCall(CheckMult(A, R, "tiles"));
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(CheckLayout(A, info.long_row, 0, "tiles"));
-  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_ROW));
+  PetscCall(MatAIJTCSetParams(A, "form=row"));
   PetscCall(CheckMult(A, R, "rows"));
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(CheckLayout(A, info.long_row, info.long_row, "rows"));
   PetscCall(Check((PetscBool)(info.rows_medium == 0 && info.slices_tile == 0), "rows: tiles"));
-  PetscCall(MatAIJTCSetRowClasses(A, 6, 2, PETSC_DECIDE));
+  PetscCall(MatAIJTCSetParams(A, "form=row,long=6,short=2"));
   PetscCall(CheckMult(A, R, "rows of at most 6"));
   PetscCall(CheckLayout(A, 6, 6, "rows of at most 6"));
-  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_AUTO));
   for (PetscInt lane : {1, 2, 4}) {
-    PetscCall(MatAIJTCSetRowGroups(A, lane, lane == 2 ? 4 : 1));
+    PetscCall(PetscSNPrintf(params, sizeof(params), "long=6,short=2,rows=%" PetscInt_FMT, lane));
+    PetscCall(MatAIJTCSetParams(A, params));
     PetscCall(CheckMult(A, R, "row groups"));
     PetscCall(CheckLayout(A, 6, 2, "row groups"));
     PetscCall(MatAIJTCGetInfo(A, &info));
-    PetscCall(Check((PetscBool)(info.rows_per_lane == lane && info.tile_groups == (lane == 2 ? 4 : 1)), "row groups of %" PetscInt_FMT, lane));
+    PetscCall(Check((PetscBool)(info.rows_per_lane == lane), "row groups of %" PetscInt_FMT, lane));
   }
-  PetscCall(MatAIJTCSetRowClasses(A, 5, PETSC_DECIDE, PETSC_DECIDE)); /* the bound that was set holds */
+  PetscCall(MatAIJTCSetParams(A, "long=5")); /* the bound that was set holds */
   PetscCall(CheckMult(A, R, "long rows set"));
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(Check((PetscBool)(info.long_row == 5 && info.short_row <= 5), "long rows set"));
-  PetscCall(MatAIJTCSetRowClasses(A, PETSC_DECIDE, 100000, PETSC_DECIDE));
+  PetscCall(MatAIJTCSetParams(A, "short=100000"));
   PetscCall(CheckMult(A, R, "short rows set"));
   PetscCall(CheckLayout(A, 100000, 100000, "short rows set"));
-  PetscCall(PetscOptionsInsertString(NULL, "-two_mat_aijtc_form tile -two_mat_aijtc_short_row 3 -two_mat_aijtc_rows_per_lane 4 -two_mat_aijtc_tile_groups 4"));
+  PetscCall(PetscOptionsInsertString(NULL, "-two_mat_aijtc_params form=tile,short=3,rows=4"));
   PetscCall(MatSetOptionsPrefix(A, "two_"));
   PetscCall(MatSetFromOptions(A));
-  PetscCall(MatAIJTCGetForm(A, &form));
   PetscCall(CheckMult(A, R, "by options"));
   PetscCall(MatAIJTCGetInfo(A, &info));
-  PetscCall(Check((PetscBool)(form == MAT_AIJTC_FORM_TILE && info.tile_groups == 4 && info.rows_per_lane == 4), "by options"));
+  PetscCall(Check((PetscBool)(info.rows_per_lane == 4), "by options"));
   PetscCall(CheckLayout(A, info.long_row, 0, "by options"));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
@@ -364,15 +430,13 @@ static PetscErrorCode CheckMultTranspose(Mat A, Mat R, const char what[])
 }
 
 /* What was set, and what the layout has after a product; columns: in its lists, PETSC_DECIDE if any number will do */
-static PetscErrorCode CheckGather(Mat A, Mat R, PetscInt set, PetscInt slices, PetscCount columns, const char what[])
+static PetscErrorCode CheckGather(Mat A, Mat R, const char set[], PetscInt slices, PetscCount columns, const char what[])
 {
-  PetscInt     n;
   MatAIJTCInfo info;
   char         text[128];
 
   PetscFunctionBeginUser;
-  PetscCall(MatAIJTCGetGather(A, &n));
-  PetscCall(Check((PetscBool)(n == set), "%s: set to %" PetscInt_FMT ", not %" PetscInt_FMT, what, n, set));
+  PetscCall(CheckParams(A, set, what));
   PetscCall(CheckMult(A, R, what));
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(Check((PetscBool)(info.gather_slices == slices && (info.gathered_columns > 0) == (slices > 0) && (columns == PETSC_DECIDE || info.gathered_columns == columns)), "%s: blocks of %" PetscInt_FMT " slices, %" PetscCount_FMT " columns", what,
@@ -396,10 +460,10 @@ static PetscErrorCode TestGather(void)
   PetscCall(MatVecs(A, &x, &y));
   PetscCall(VecDuplicate(y, &z));
   PetscCall(VecFill(x, 1));
-  PetscCall(CheckGather(A, R, PETSC_DECIDE, 0, 0, "by default, few rows"));
+  PetscCall(CheckGather(A, R, "", 0, 0, "by default, few rows"));
   PetscCall(MatMult(A, x, y));
-  PetscCall(MatAIJTCSetGather(A, 4));
-  PetscCall(CheckGather(A, R, 4, 4, M, "one block of all rows"));
+  PetscCall(MatAIJTCSetParams(A, "gather=4"));
+  PetscCall(CheckGather(A, R, "gather=4", 4, M, "one block of all rows"));
   PetscCall(MatMult(A, x, z));
   PetscCall(VecEqual(y, z, &same));
   PetscCall(MatAIJTCGetInfo(A, &info));
@@ -408,27 +472,25 @@ static PetscErrorCode TestGather(void)
   PetscCall(CheckMultTranspose(A, R, "gathered, transpose"));
   PetscCall(MatScale(A, 2.0));
   PetscCall(MatScale(R, 2.0));
-  PetscCall(CheckGather(A, R, 4, 4, M, "other values"));
+  PetscCall(CheckGather(A, R, "gather=4", 4, M, "other values"));
   PetscCall(CheckCounts(A, 2, 1, PETSC_FALSE, "gathered"));
-  PetscCall(MatAIJTCSetGather(A, 4)); /* as it is */
-  PetscCall(CheckGather(A, R, 4, 4, M, "set again"));
+  PetscCall(MatAIJTCSetParams(A, "gather=4")); /* as it is */
+  PetscCall(CheckGather(A, R, "gather=4", 4, M, "set again"));
   PetscCall(CheckCounts(A, 2, 1, PETSC_FALSE, "set again"));
-  PetscCall(MatAIJTCSetRowGroups(A, 2, PETSC_DECIDE));
-  PetscCall(CheckGather(A, R, 4, 0, 0, "two rows a lane"));
-  PetscCall(MatAIJTCSetRowGroups(A, PETSC_DECIDE, PETSC_DECIDE));
-  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_TILE));
-  PetscCall(CheckGather(A, R, 4, 0, 0, "tiles"));
-  PetscCall(MatAIJTCSetForm(A, MAT_AIJTC_FORM_AUTO));
-  PetscCall(PetscOptionsInsertString(NULL, "-four_mat_aijtc_gather_slices 3"));
+  PetscCall(MatAIJTCSetParams(A, "rows=2,gather=4"));
+  PetscCall(CheckGather(A, R, "rows=2,gather=4", 0, 0, "two rows a lane"));
+  PetscCall(MatAIJTCSetParams(A, "gather=4,form=tile"));
+  PetscCall(CheckGather(A, R, "gather=4,form=tile", 0, 0, "tiles"));
+  PetscCall(PetscOptionsInsertString(NULL, "-four_mat_aijtc_params gather=3"));
   PetscCall(MatSetOptionsPrefix(A, "four_"));
   PetscCall(MatSetFromOptions(A));
-  PetscCall(CheckGather(A, R, 3, 3, PETSC_DECIDE, "by option"));
+  PetscCall(CheckGather(A, R, "gather=3", 3, PETSC_DECIDE, "by option"));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
-  PetscCall(CheckGather(B, R, 3, 3, PETSC_DECIDE, "duplicate"));
-  PetscCall(MatAIJTCSetGather(A, 64));
-  PetscCall(CheckGather(A, R, 64, 64, M, "the most"));
-  PetscCall(MatAIJTCSetGather(A, 0));
-  PetscCall(CheckGather(A, R, 0, 0, 0, "never"));
+  PetscCall(CheckGather(B, R, "gather=3", 3, PETSC_DECIDE, "duplicate"));
+  PetscCall(MatAIJTCSetParams(A, "gather=64"));
+  PetscCall(CheckGather(A, R, "gather=64", 64, M, "the most"));
+  PetscCall(MatAIJTCSetParams(A, "gather=0"));
+  PetscCall(CheckGather(A, R, "gather=0", 0, 0, "never"));
   PetscCall(MatDestroy(&B));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
@@ -437,8 +499,8 @@ static PetscErrorCode TestGather(void)
   PetscCall(VecDestroy(&z));
   PetscCall(MatFromPattern(&pattern, NULL, &A));
   PetscCall(MatFromPattern(&pattern, MATAIJ, &R));
-  PetscCall(MatAIJTCSetGather(A, 8));
-  PetscCall(CheckGather(A, R, 8, 0, 0, "not square"));
+  PetscCall(MatAIJTCSetParams(A, "gather=8"));
+  PetscCall(CheckGather(A, R, "gather=8", 0, 0, "not square"));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&R));
   PetscCall(CheckReport("gathered layouts"));
@@ -478,12 +540,12 @@ static PetscErrorCode TestNearby(void)
   PetscFunctionBeginUser;
   PetscCall(MatNearby(NULL, &A));
   PetscCall(MatNearby(MATSEQAIJ, &R));
-  PetscCall(CheckGather(A, R, PETSC_DECIDE, 0, 0, "neighbours share x"));
+  PetscCall(CheckGather(A, R, "", 0, 0, "neighbours share x"));
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(Check((PetscBool)(info.near_columns && !info.common_offsets && info.slices_row > 0 && info.offsets_none == 0), "neighbours share x: another rule"));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, says, PETSC_TRUE));
-  PetscCall(MatAIJTCSetGather(A, 8));
-  PetscCall(CheckGather(A, R, 8, 8, PETSC_DECIDE, "asked for"));
+  PetscCall(MatAIJTCSetParams(A, "gather=8"));
+  PetscCall(CheckGather(A, R, "gather=8", 8, PETSC_DECIDE, "asked for"));
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(Check((PetscBool)!info.near_columns, "asked for: the rule of before"));
   PetscCall(CheckView(A, PETSC_VIEWER_ASCII_INFO_DETAIL, says, PETSC_FALSE));
@@ -534,23 +596,23 @@ static PetscErrorCode TestKeepCSR(void)
 /* Wrong values on the command line, and a backend that is not there */
 static PetscErrorCode TestWrongOptions(void)
 {
-  const char *const wrong[] = {"-bad_mat_aijtc_short_row -3",     "-bad_mat_aijtc_long_row 1 -bad_mat_aijtc_short_row 2",
-                               "-bad_mat_aijtc_sort_window -5",   "-bad_mat_aijtc_rows_per_lane 8",
-                               "-bad_mat_aijtc_tile_groups 2",    "-bad_mat_aijtc_gather_slices -7",
-                               "-bad_mat_aijtc_gather_slices 65", "-bad_mat_aijtc_check_rtol -1"};
-  Mat               A;
-  PetscBool         cuda;
+  const char *const wrong[][2] = {
+    {"-bad_mat_aijtc_params",     "long=1,short=2"},
+    {"-bad_mat_aijtc_params",     "rows=8"        },
+    {"-bad_mat_aijtc_check_rtol", "-1"            }
+  };
+  Mat       A;
+  PetscBool cuda;
 
   PetscFunctionBeginUser;
-  for (const char *options : wrong) {
-    PetscCall(PetscOptionsInsertString(NULL, options));
+  for (const auto &option : wrong) {
+    PetscCall(PetscOptionsSetValue(NULL, option[0], option[1]));
     PetscCall(MatFromPattern(&pattern, NULL, &A));
     PetscCall(MatSetOptionsPrefix(A, "bad_"));
-    CheckError(PETSC_ERR_ARG_OUTOFRANGE, options, MatSetFromOptions(A));
-    PetscCall(CheckSettings(A, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, MAT_AIJTC_MMA_TENSOR, options));
+    CheckError(PETSC_ERR_ARG_OUTOFRANGE, option[1], MatSetFromOptions(A));
+    PetscCall(CheckSettings(A, "", MAT_AIJTC_MMA_TENSOR, option[1]));
     PetscCall(MatDestroy(&A));
-    for (const char *name : {"-bad_mat_aijtc_short_row", "-bad_mat_aijtc_long_row", "-bad_mat_aijtc_sort_window", "-bad_mat_aijtc_rows_per_lane", "-bad_mat_aijtc_tile_groups", "-bad_mat_aijtc_gather_slices", "-bad_mat_aijtc_check_rtol"})
-      PetscCall(PetscOptionsClearValue(NULL, name));
+    PetscCall(PetscOptionsClearValue(NULL, option[0]));
   }
   PetscCall(PetscTCDeviceUsable(PETSC_COMM_WORLD, &cuda));
   for (const char *backend : {"cuda", "host", "auto"}) {
@@ -572,7 +634,7 @@ static PetscErrorCode TestOtherType(void)
   Mat             A;
   MatAIJTCInfo    info;
   MatAIJTCMMAType mma;
-  PetscInt        n;
+  const char     *params;
 
   PetscFunctionBeginUser;
   for (MatType type : {MATAIJ, MATDENSE}) {
@@ -580,10 +642,8 @@ static PetscErrorCode TestOtherType(void)
     PetscCall(MatConvert(A, type, MAT_INPLACE_MATRIX, &A));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetMMA", MatAIJTCSetMMA(A, MAT_AIJTC_MMA_CORE));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetMMA", MatAIJTCGetMMA(A, &mma));
-    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetRowClasses", MatAIJTCSetRowClasses(A, 256, 4, 8192));
-    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetRowClasses", MatAIJTCGetRowClasses(A, &n, &n, &n));
-    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetGather", MatAIJTCSetGather(A, 8));
-    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetGather", MatAIJTCGetGather(A, &n));
+    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetParams", MatAIJTCSetParams(A, "gather=8"));
+    CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetParams", MatAIJTCGetParams(A, &params));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCSetCheck", MatAIJTCSetCheck(A, PETSC_TRUE, PETSC_DEFAULT));
     CheckError(PETSC_ERR_ARG_WRONG, "MatAIJTCGetInfo", MatAIJTCGetInfo(A, &info));
     PetscCall(MatDestroy(&A));
@@ -695,6 +755,7 @@ int main(int argc, char **argv)
   PetscCall(TestInfo());
   PetscCall(TestRule());
   PetscCall(TestSettings());
+  PetscCall(TestWrongParams());
   PetscCall(TestForms());
   PetscCall(TestCompress());
   PetscCall(TestGather());

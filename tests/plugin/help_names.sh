@@ -12,7 +12,7 @@ check "-ksp_type lists tccg and tcbcgs" '[[ $solver == *tccg* && $solver == *tcb
 for method in tccg tcbcgs; do
   run 1 ex2 -m 4 -n 4 -dll_append "$PETSCTC_LIB" -mat_type aijtc -ksp_type $method -help
   check "-help with the types chosen shows the matrix type's options" '[ $status = 0 ] && has "-mat_aijtc_mma" && has "-mat_aijtc_check"'
-  for option in fused mma product_sums product_vector ahead resident; do
+  for option in fused mma variant resident matsolve; do
     check "-help with $method shows -ksp_${method}_$option" 'has "-ksp_${method}_$option"'
   done
 done

@@ -460,8 +460,8 @@ inline bool SmallSystems()
   return few && *few;
 }
 
-/* Every combination of groups, tiles and thresholds, for each compression, and some gathered; their number has no common divisor with that of compressions or kinds of values. bs is that of the matrix, to be filled in, where it is PETSC_DECIDE.
-   Where systems shall be small every fifth, and those with deltas in all slices: all groups, tiles and thresholds still occur */
+/* Every combination of groups and thresholds, for each compression, and some gathered; their number has no common divisor with that of compressions or kinds of values. bs is that of the matrix, to be filled in, where it is PETSC_DECIDE.
+   Where systems shall be small every fourth, and those with deltas in all slices: all groups and thresholds still occur */
 inline std::vector<AIJTCParams> ParamsToTry()
 {
   const PetscInt window[]    = {0, 8192, 64, 1};
@@ -474,23 +474,21 @@ inline std::vector<AIJTCParams> ParamsToTry()
   std::vector<AIJTCParams> all;
 
   for (const auto &limit : limits) {
-    for (PetscInt rrows : {1, 2, 4}) {
-      for (PetscInt rtile : {1, 4}) all.push_back({limit[0], limit[1], window[all.size() % 4], rrows, rtile, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});
-    }
+    for (PetscInt rrows : {1, 2, 4}) all.push_back({limit[0], limit[1], window[all.size() % 4], rrows, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});
   }
-  all.push_back({0, 0, 33, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});            /* long rows only */
-  all.push_back({PETSC_INT_MAX, 0, 0, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}); /* tiles only */
-  all.push_back({256, 40, 100, 2, 4, 2, AIJTC_COMPRESS_BOTH, 4096, 8});                   /* blocks where there may be none; not gathered */
-  all.push_back({256, 40, 100, 4, 1, 5, AIJTC_COMPRESS_BOTH, 4096, 0});
-  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 1, 8, AIJTC_COMPRESS_BOTH, 4096, 0});
-  all.push_back({1024, 128, 8192, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 2}); /* gathered where the matrix allows */
-  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8});
-  all.push_back({256, 40, 64, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE}); /* deltas in all slices of rows */
-  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE});
+  all.push_back({PETSC_INT_MAX, 0, 0, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}); /* tiles only */
+  all.push_back({0, 0, 33, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0});            /* long rows only */
+  all.push_back({256, 40, 100, 2, 2, AIJTC_COMPRESS_BOTH, 4096, 8});                   /* blocks where there may be none; not gathered */
+  all.push_back({256, 40, 100, 4, 5, AIJTC_COMPRESS_BOTH, 4096, 0});
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 64, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}); /* gathered where the matrix allows */
+  all.push_back({1024, 128, 8192, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 2});
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 7, 1, 8, AIJTC_COMPRESS_BOTH, 4096, 0});
+  all.push_back({256, 40, 64, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE}); /* deltas in all slices of rows */
+  all.push_back({PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0, PETSC_TRUE});
   if (!SmallSystems()) return all;
   std::vector<AIJTCParams> some(all.end() - 2, all.end());
 
-  for (size_t k = 0; k < all.size(); k += 5) some.push_back(all[k]);
+  for (size_t k = 0; k + 2 < all.size(); k += 4) some.push_back(all[k]);
   return some;
 }
 
@@ -511,7 +509,6 @@ inline AIJTCParams WithBlockSize(AIJTCParams params, const Csr &A)
 
 inline std::string Describe(const AIJTCParams &params)
 {
-  return "long above " + std::to_string(params.long_min) + ", short up to " + std::to_string(params.short_max) + ", window " + std::to_string(params.window) + ", row groups " + std::to_string(params.rrows) + ", tiles " +
-         std::to_string(params.rtile) + ", block size " + std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress) + ", dictionary from " + std::to_string(params.dict_min) + ", gathered by " +
-         std::to_string(params.gather) + (params.near ? ", near" : "");
+  return "long above " + std::to_string(params.long_min) + ", short up to " + std::to_string(params.short_max) + ", window " + std::to_string(params.window) + ", row groups " + std::to_string(params.rrows) + ", block size " +
+         std::to_string(params.bs) + ", compression " + std::to_string((int)params.compress) + ", dictionary from " + std::to_string(params.dict_min) + ", gathered by " + std::to_string(params.gather) + (params.near ? ", near" : "");
 }

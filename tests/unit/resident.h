@@ -480,7 +480,7 @@ struct InPart : Method {
 /* Its layout, with one, two or four rows to a lane: the last for constants */
 class StreamedMatrix {
 public:
-  StreamedMatrix(bool cuda, const System &system) : layout_(cuda ? Made::OnDevice : Made::OnHost, system.A, {PETSC_INT_MAX, PETSC_INT_MAX, 1024, 1 << system.A.m % 3, 1, 1, AIJTC_COMPRESS_BOTH, 64, 0}) { EXPECT_TRUE(KSPTCStreams(&layout_.layout)); }
+  StreamedMatrix(bool cuda, const System &system) : layout_(cuda ? Made::OnDevice : Made::OnHost, system.A, {PETSC_INT_MAX, PETSC_INT_MAX, 1024, 1 << system.A.m % 3, 1, AIJTC_COMPRESS_BOTH, 64, 0}) { EXPECT_TRUE(KSPTCStreams(&layout_.layout)); }
   const AIJTCLayout *get() const { return &layout_.layout; }
 
 private:
@@ -617,10 +617,6 @@ public:
   Vector R() const
   {
     return r_.Values();
-  }
-  void SetR(const Vector &r)
-  {
-    r_.Set(r);
   }
   const auto *Matrix() const
   {

@@ -318,6 +318,28 @@ TEST_P(BCGSSteps, StabilizeLetsNanPass)
   EXPECT_TRUE(std::isnan(get().omega));
 }
 
+/* The sums of a step share an MMA tile, not their numbers */
+TEST_P(BCGSSteps, InfAndNanStayInTheirSum)
+{
+  const PetscInt n = 1000;
+  const Values   t = randomValues(n, 1);
+  Values         s = randomValues(n, 2);
+  Vector         dt(cuda, t), ds(cuda, s);
+
+  set(marked());
+  CALL(steps->stabilize(n, dt, ds, nullptr, &work, nullptr));
+  const PetscReal tt = get().tt;
+  for (PetscInt where : {0, 517, 999}) {
+    s        = randomValues(n, 2);
+    s[where] = where ? NaN : Inf;
+    ds.set(s);
+    set(marked());
+    CALL(steps->stabilize(n, dt, ds, nullptr, &work, nullptr));
+    EXPECT_FALSE(std::isfinite(get().ts)) << where;
+    EXPECT_EQ(tt, get().tt) << where;
+  }
+}
+
 TEST_P(BCGSSteps, EndsIterations)
 {
   const PetscInt n      = 4099;

@@ -6,7 +6,7 @@ namespace
 {
 AIJTCParams Resolved(const Csr &A, AIJTCCompress compress)
 {
-  AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress, 4096, PETSC_DECIDE};
+  AIJTCParams params = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, compress, 4096, PETSC_DECIDE};
   AIJTCTraits traits;
 
   EXPECT_EQ(AIJTCProbe_Host(A.m, A.i.data(), A.j.data(), A.a.data(), &traits, nullptr), PETSC_SUCCESS);
@@ -70,7 +70,7 @@ TEST(BuildGathers, MeshesAndNotColumnsAnywhere)
 TEST(BuildGathers, ColumnsOfSeveralWindows)
 {
   const Csr         A      = Spread(Renumbered(SevenPoint(24)), 640);
-  const AIJTCParams params = {128, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 16};
+  const AIJTCParams params = {128, 128, 8192, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 16};
   const OwnedLayout host(Made::OnHost, A, params);
 
   ASSERT_GT(A.n, 2 * (1 << 22));

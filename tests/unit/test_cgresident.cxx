@@ -1,6 +1,7 @@
-/* Iterations of conjugate gradients in one call, the matrix on the chip or read from its layout, classic, with one reduction or pipelined: chunks change no bit of any but the last, results are those of the method in long double, a
+/* Iterations of conjugate gradients in one call, the matrix on the chip or read from its layout, classic or with one reduction: chunks change no bit of any but the last, results are those of the method in long double, a
    solve stops where its test says */
-#include <petsctc/private/tccgpipelined.h>
+#include <petsctc/private/tccgresident.h>
+#include <petsctc/private/tccgsteps.h>
 #include "../precision.h"
 #include "resident.h"
 
@@ -68,7 +69,7 @@ struct CG {
   }
   static Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi)
   {
-    return {x, r, work[0], d ? work[2] : r, d, d ? work[2] : work[1], PETSC_FALSE, nullptr, nullptr};
+    return {x, r, work[0], d ? work[2] : r, d, d ? work[2] : work[1], PETSC_FALSE, nullptr};
   }
   static PetscErrorCode start(const Steps *steps, PetscInt n, const Vectors &v, Work *w)
   {
@@ -172,38 +173,6 @@ struct ThinCG : CG {
   static KSPTCVectors vectors(bool scaled) { return TCCGThinVectorsOfBlock(scaled); }
 };
 
-struct PipelinedCG : CG {
-  static PetscErrorCode create(PETSC_UNUSED bool cuda, const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
-  {
-#if PETSCTC_HAVE_CUDA
-    if (cuda) return TCCGPipelinedCreate_CUDA(form, scaled, work, can);
-#endif
-    return TCCGPipelinedCreate_Host(form, scaled, work, can);
-  }
-  static PetscErrorCode run(PETSC_UNUSED bool cuda, const KSPTCForm *form, const KSPTCChunk<Scalars> *chunk, const Vectors *v, Work *steps, KSPTCResidentWork *work, PetscBool *refused)
-  {
-#if PETSCTC_HAVE_CUDA
-    if (cuda) return TCCGPipelined_CUDA(form, chunk, v, steps, work, refused, nullptr);
-#endif
-    return TCCGPipelined_Host(form, chunk, v, steps, work, refused, nullptr);
-  }
-  /* p, w, z, b */
-  static std::vector<Vector> work(const Vector &b, const Vector &d, Jacobi side)
-  {
-    std::vector<Vector> vectors = CG::work(b, d, side);
-
-    vectors.push_back(b);
-    return vectors;
-  }
-  static Vectors bind(PetscScalar *x, PetscScalar *r, const PetscScalar *d, const std::vector<PetscScalar *> &work, Jacobi side)
-  {
-    Vectors v = CG::bind(x, r, d, work, side);
-
-    v.b = work[3];
-    return v;
-  }
-};
-
 inline Vector WithoutMean(Vector v)
 {
   long double mean = 0.0L;
@@ -283,26 +252,20 @@ class CGResident : public ResidentTest { };
 class CGStreamed : public ResidentTest { };
 class CGSingle : public ResidentTest { };
 class CGSingleStreamed : public ResidentTest { };
-class CGPipelined : public ResidentTest { };
 class CGThin : public ResidentTest { };
-/* For all, and for all of which calls change no bit */
+/* For all */
 #define METHOD_TEST(Suite, Method, Test) \
   TEST_P(Suite, Test) \
   { \
     Try##Test<Method>(GetParam()); \
   }
-#define CUT_TEST(Test) \
+#define CG_TEST(Test) \
   template <class Method> \
   void Try##Test(Backend backend); \
   METHOD_TEST(CGSingle, SingleCG, Test) \
   METHOD_TEST(CGThin, ThinCG, Test) \
   METHOD_TEST(CGSingleStreamed, SingleStreamedCG, Test) \
   RESIDENT_TEST(CGResident, CG, CGStreamed, StreamedCG, Test)
-#define CG_TEST(Test) \
-  template <class Method> \
-  void Try##Test(Backend backend); \
-  METHOD_TEST(CGPipelined, PipelinedCG, Test) \
-  CUT_TEST(Test)
 
 template <class Method>
 void TryPartsChangeNoBit(Backend backend)
@@ -312,10 +275,9 @@ void TryPartsChangeNoBit(Backend backend)
 
 METHOD_TEST(CGResident, CG, PartsChangeNoBit)
 METHOD_TEST(CGSingle, SingleCG, PartsChangeNoBit)
-METHOD_TEST(CGPipelined, PipelinedCG, PartsChangeNoBit)
 METHOD_TEST(CGThin, ThinCG, PartsChangeNoBit)
 
-CUT_TEST(ChunksChangeNoBit)
+CG_TEST(ChunksChangeNoBit)
 {
   ExpectChunksChangeNoBit<Method>(backend);
 }
@@ -387,7 +349,7 @@ CG_TEST(EachNormEndsASolve)
       const PetscReal bound = norm_at(free, its);
 
       for (auto [cut, given] : {std::pair(last, false), std::pair(its, false), std::pair(last, true)}) {
-        const PetscReal above = (1.0 + Tolerance(1e-7)) * bound; /* calls that are cut elsewhere may have other bits (tccgpipelined.h) */
+        const PetscReal above = (1.0 + Tolerance(1e-7)) * bound;
         Solve<Method>   tested(backend, system, side);
 
         tested.SetTest(norm, given ? HUGE_VAL : above);
@@ -589,78 +551,6 @@ TEST_P(CGStreamed, DiagonalOfManyValues)
   ASSERT_NO_FATAL_FAILURE(ExpectIteratesOfDiagonal(GetParam(), system, b, d));
 }
 
-/* | b - A x | / | r | as the iterations have it, 0 where they have ended, or r is little more than rounding */
-double TrueToCarried(const Csr &A, const Solve<PipelinedCG> &solve, const TCCGScalars &s)
-{
-  long double bb = 0.0L;
-
-  for (PetscScalar b : solve.B()) bb += (long double)b * b;
-  const double carried = std::sqrt((double)(s.rr / bb));
-
-  return s.stop == PETSCTC_STOP_UNWRITTEN || carried < reduction ? 0.0 : RelativeResidual(A, solve.X(), solve.B()) / carried;
-}
-
-/* A call begins with a residual that is not that of x, as rounding may have made it: it ends with that of x */
-TEST_P(CGPipelined, CallsMakeTheResidualAnew)
-{
-  int compared = 0;
-
-  ForAll<PipelinedCG>([&compared](const System &system, Jacobi side) {
-    Solve<PipelinedCG> solve(GetParam(), system, side);
-
-    ASSERT_NO_FATAL_FAILURE(solve.Run(0, 3));
-    Vector r = solve.R();
-    for (size_t k = 0; k < r.size(); k++) r[k] *= k % 2 ? 1.25 : 0.75;
-    solve.SetR(r);
-    ASSERT_NO_FATAL_FAILURE(solve.Run(3, 5));
-    const double ratio = TrueToCarried(system.A, solve, solve.Record(5));
-    if (ratio == 0.0) return;
-    ASSERT_NEAR(ratio, 1.0, Tolerance(1e-6));
-    compared++;
-  });
-  ASSERT_GE(compared, 10);
-}
-
-/* The first call takes r as it is: with one that is too small the test passes too early, and is asked again with that of x. Anywhere in a call, and in its last iteration */
-TEST_P(CGPipelined, TestsAreAskedAgain)
-{
-  for (PetscInt last : {(PetscInt)PETSCTC_MAX_CALL, (PetscInt)1}) {
-    const System      &system = Systems(true)[0];
-    Solve<PipelinedCG> solve(GetParam(), system, Jacobi::None);
-    const PetscReal    start = std::sqrt(solve.Current().zz);
-    Vector             small = solve.R();
-    PetscInt           its   = 1;
-
-    for (PetscScalar &r : small) r *= 1e-9;
-    solve.SetR(small);
-    solve.SetTest(PETSCTC_NORM_RR, reduction * start);
-    for (PetscInt first = 0; first < PETSCTC_MAX_CALL; first += last) ASSERT_NO_FATAL_FAILURE(solve.Run(first, first + last));
-    ASSERT_EQ(solve.Record(1).stop, PETSCTC_STOP_NONE) << "ended by a residual that was none";
-    while (its < PETSCTC_MAX_CALL && solve.Record(its).stop == PETSCTC_STOP_NONE) its++;
-    ASSERT_EQ(solve.Record(its).stop, PETSCTC_STOP_TEST);
-    ASSERT_LE(RelativeResidual(system.A, solve.X(), solve.B()), 1.01 * reduction);
-    ASSERT_NEAR(RelativeResidual(system.A, solve.X(), solve.B()), std::sqrt(solve.Record(its).rr) / start, 0.01 * reduction);
-  }
-}
-
-/* A direction that is none of the method's, with scalars that do not go with it: p.Ap as it recurs has the wrong sign, p.Ap itself has not, and the direction begins anew */
-TEST_P(CGPipelined, DirectionsBeginAnew)
-{
-  const System      &system = Systems(true)[0];
-  Solve<PipelinedCG> solve(GetParam(), system, Jacobi::None);
-
-  ASSERT_NO_FATAL_FAILURE(solve.Run(0, 3));
-  TCCGScalars s = solve.Current();
-  s.dpi *= 1e6;
-  solve.SetScalars(s);
-  ASSERT_NO_FATAL_FAILURE(solve.Run(3, 5));
-  ASSERT_EQ(solve.Record(4).stop, PETSCTC_STOP_NONE);
-  ASSERT_EQ(solve.Record(4).b, 0.0);
-  ASSERT_GT(solve.Record(4).dpi, 0.0);
-  ASSERT_LT(solve.Record(5).rr, solve.Record(3).rr);
-  ASSERT_NEAR(TrueToCarried(system.A, solve, solve.Record(5)), 1.0, Tolerance(1e-6));
-}
-
 /* p.Ap that changes its sign, as an indefinite matrix has it here in the second iteration at the latest, or is NaN: x and r are what they were after the iteration before */
 CG_TEST(StopsWithin)
 {
@@ -730,6 +620,5 @@ INSTANTIATE_TEST_SUITE_P(Backends, CGSingle, ::testing::Values(Backend::Host, Ba
 INSTANTIATE_TEST_SUITE_P(Backends, CGSingleStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGThin, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGProjected, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
-INSTANTIATE_TEST_SUITE_P(Backends, CGPipelined, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 INSTANTIATE_TEST_SUITE_P(Backends, CGStreamed, ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor), Name);
 } // namespace

@@ -60,7 +60,7 @@ struct Slice {
     const PetscInt tiles = L.nslices[AIJTC_LONG];
 
     kind       = number < tiles ? AIJTC_LONG : (number < tiles + L.nslices[AIJTC_TILE] ? AIJTC_TILE : AIJTC_ROWS);
-    R          = (int)(kind == AIJTC_LONG ? 1 : (kind == AIJTC_TILE ? L.params.rtile : L.params.rrows));
+    R          = (int)(kind == AIJTC_ROWS ? L.params.rrows : 1);
     period     = kind == AIJTC_ROWS ? (int)L.params.bs : 1;
     full       = s.form & AIJTC_FORM_FULL;
     spread     = s.form & AIJTC_FORM_SPREAD;
@@ -200,7 +200,7 @@ Plan ExpectedPlan(const Csr &A, const AIJTCParams &p)
   const auto key = [&](PetscInt r) { return std::make_tuple(ClassOf(A.Length(r), p), place[r] / window, -A.Length(r), place[r]); };
   std::sort(rest.begin(), rest.end(), [&](PetscInt x, PetscInt y) { return key(x) < key(y); });
   for (int c = 0; c < 3; c++) {
-    const size_t unit = c == 0 ? 1 : (size_t)(c == 1 ? 8 * p.rtile : group), begin = plan.rid.size();
+    const size_t unit = c == 0 ? 1 : (size_t)(c == 1 ? 8 : group), begin = plan.rid.size();
 
     if (c == 1) plan.rid_tile = (PetscInt)begin;
     if (c == 2) plan.rid_rows = (PetscInt)begin;
@@ -306,7 +306,7 @@ void ExpectRows(const Csr &A, const AIJTCParams &p, const AIJTCLayout &L)
   if (plan.rid_tile) EXPECT_EQ(L.long_piece[plan.rid_tile], s);
   else EXPECT_EQ(L.long_piece, nullptr);
   EXPECT_EQ(L.nslices[AIJTC_LONG], s);
-  for (PetscInt q = plan.rid_tile; q < plan.rid_rows; q += 8 * p.rtile) ASSERT_NO_FATAL_FAILURE(expect_slice(q, 0, true));
+  for (PetscInt q = plan.rid_tile; q < plan.rid_rows; q += 8) ASSERT_NO_FATAL_FAILURE(expect_slice(q, 0, true));
   EXPECT_EQ(L.nslices[AIJTC_LONG] + L.nslices[AIJTC_TILE], s);
   for (PetscInt row : plan.consecutive) ASSERT_NO_FATAL_FAILURE(expect_slice(row, 0, false));
   for (PetscInt q = plan.rid_rows; q < (PetscInt)plan.rid.size(); q += 32 * p.rrows) ASSERT_NO_FATAL_FAILURE(expect_slice(q, 0, true));
@@ -595,25 +595,11 @@ TEST_P(Layout, IsBuiltOnTheDeviceWithTheSameBytes)
   });
 }
 
-TEST_P(Layout, ComesBackFromTheDeviceAsItWas)
-{
-  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-  const Csr A = GetParam().make();
-
-  for (AIJTCParams params : ParamsToTry()) {
-    params = WithBlockSize(params, A);
-    SCOPED_TRACE(Describe(params));
-    const OwnedLayout host(Made::OnHost, A, params), device(Made::Uploaded, A, params), copy(device.layout);
-
-    ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(host.layout, copy.layout));
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(, Layout, ::testing::ValuesIn(Patterns()), [](const auto &info) { return info.param.name; });
 
 AIJTCParams Usual(const Csr &A)
 {
-  return WithBlockSize({1024, 128, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A);
+  return WithBlockSize({1024, 128, 8192, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A);
 }
 
 /* What the compression is for */
@@ -642,12 +628,10 @@ void ExpectStride(const char *name, const Csr &A, const AIJTCParams &params, Pet
   EXPECT_EQ(host.layout.stride, stride);
   EXPECT_EQ(host.layout.line, line);
   if (!HasDevice()) return;
-  const OwnedLayout device(Made::OnDevice, A, params), uploaded(Made::Uploaded, A, params);
+  const OwnedLayout device(Made::OnDevice, A, params);
 
   EXPECT_EQ(device.layout.stride, stride);
   EXPECT_EQ(device.layout.line, line);
-  EXPECT_EQ(uploaded.layout.stride, stride);
-  EXPECT_EQ(uploaded.layout.line, line);
 }
 
 /* The |column - row| of the 32 rows from `first` on */
@@ -665,8 +649,8 @@ std::vector<PetscInt> Distances(const Csr &A, PetscInt first)
 TEST(LayoutForms, StrideIsTheFarthestDiagonalOfTheMiddleSlice)
 {
   const Csr         random = FromLengths(9600, std::vector<PetscInt>(9600, 7));
-  const AIJTCParams usual = Usual(SevenPoint(4)), one = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, in_tiles = {1024, 0, 8192, 1, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, off = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_OFF, 4096, 0},
-                    values = {1024, 128, 8192, 1, 1, 1, AIJTC_COMPRESS_VALUE, 4096, 0};
+  const AIJTCParams usual = Usual(SevenPoint(4)), one = {1024, 128, 8192, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, in_tiles = {1024, 0, 8192, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, off = {1024, 128, 8192, 1, 1, AIJTC_COMPRESS_OFF, 4096, 0},
+                    values = {1024, 128, 8192, 1, 1, AIJTC_COMPRESS_VALUE, 4096, 0};
 
   ExpectStride("7-point", SevenPoint(20), usual, 20 * 20, 20);
   ExpectStride("27-point", TwentySevenPoint(12), usual, 12 * 12 + 12 + 1, 2 * (12 + 1));
@@ -774,7 +758,7 @@ TEST(LayoutForms, NearlyFullSlicesAreSpread)
     for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::AlmostByOffset, ValueKind::Same}) {
       SetValues(A, kind);
       for (const auto &limit : limits) {
-        const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A));
+        const OwnedLayout L(Made::OnHost, A, WithBlockSize({limit[0], limit[1], 0, 2, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A));
 
         for (PetscInt s = 0; s < AIJTCSlicesTotal(&L.layout); s++) {
           const Slice S(L.layout, s);
@@ -834,7 +818,7 @@ TEST(LayoutForms, HolesDoNotCountForTheDictionary)
 /* All rows short */
 AIJTCParams GatheredBy(PetscInt gather, const Csr &A)
 {
-  return WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, gather}, A);
+  return WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, gather}, A);
 }
 
 /* By the rules, in blocks of `gather` slices, 0 for none; if these are not what was asked for, then all of it as if they had been */
@@ -854,11 +838,9 @@ void ExpectGathered(const Csr &A, const AIJTCParams &params, PetscInt gather)
     ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(other.layout, host.layout));
   }
   if (!HasDevice()) return;
-  for (Made made : {Made::OnDevice, Made::Uploaded}) {
-    const OwnedLayout device(made, A, params), copy(device.layout);
+  const OwnedLayout device(Made::OnDevice, A, params), copy(device.layout);
 
-    ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(host.layout, copy.layout));
-  }
+  ASSERT_NO_FATAL_FAILURE(ExpectSameLayout(host.layout, copy.layout));
 }
 
 /* What the test of all forms relies on: that some patterns are gathered, and some square ones and others are not */
@@ -1529,280 +1511,129 @@ TEST(LayoutProbe, TellsDistinctValues_CUDA)
   ExpectDistinct(Made::OnDevice);
 }
 
-const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE, PETSC_DECIDE, PETSC_DECIDE};
+const AIJTCParams undecided = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_DECIDE, PETSC_DECIDE, PETSC_DECIDE};
+
+/* check(rows, nonzeros, traits) for matrices of many sizes, of which the rules know different kinds */
+template <class Check>
+void ForAllTraits(Check check)
+{
+  for (PetscInt m : std::vector<PetscInt>{0, 1, 100, 40000, 300000, 600000, 20000000}) {
+    for (PetscCount mean : {1, 5, 7, 30}) {
+      for (int kind = 0; kind < 16; kind++) {
+        const AIJTCTraits traits = {3, kind & 1 ? 30 : 5000, (PetscBool)(kind >> 1 & 1), (PetscBool)(kind >> 2 & 1), (PetscBool)(kind >> 3)};
+
+        SCOPED_TRACE(std::to_string(m) + " rows of " + std::to_string(mean) + " nonzeros, kind " + std::to_string(kind));
+        check(m, mean * m, traits);
+      }
+    }
+  }
+}
+
+AIJTCParams Resolved(PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits &traits, AIJTCParams p)
+{
+  EXPECT_EQ(AIJTCParamsResolve(m, n, nnz, &traits, &p), PETSC_SUCCESS);
+  return p;
+}
 
 TEST(LayoutParams, AreAllDecided)
 {
-  for (int k = 0; k < 24; k++) {
-    const PetscInt  m       = std::vector<PetscInt>{0, 1, 100, 70000, 300000, 20000000}[k / 4];
-    const PetscBool common  = (PetscBool)(k % 2);
-    const PetscInt  longest = k / 2 % 2 ? 7 : 5000;
-    AIJTCParams     p       = undecided;
+  ForAllTraits([](PetscInt m, PetscCount nnz, const AIJTCTraits &traits) {
+    const AIJTCParams p = Resolved(m, m, nnz, traits, undecided);
 
-    const AIJTCTraits traits = {3, longest, common, (PetscBool)(k / 8 % 2)};
-
-    ASSERT_EQ(AIJTCParamsResolve(m, m, 7 * (PetscCount)m, &traits, &p), PETSC_SUCCESS);
     EXPECT_GE(p.short_max, 0);
     EXPECT_GE(p.long_min, p.short_max);
     EXPECT_GE(p.window, 0);
     EXPECT_TRUE(p.rrows == 1 || p.rrows == 2 || p.rrows == 4);
-    EXPECT_TRUE(p.rtile == 1 || p.rtile == 4);
     EXPECT_EQ(p.bs, 3);
     EXPECT_EQ(p.compress, AIJTC_COMPRESS_BOTH);
-    EXPECT_EQ(p.dict_min, 800000);
-    EXPECT_GE(p.gather, 0);
-  }
+    EXPECT_GE(p.dict_min, 1);
+    EXPECT_TRUE(p.gather >= 0 && p.gather <= AIJTC_GATHER_MOST);
+    EXPECT_TRUE(!p.gather || (!traits.common && !p.near && p.rrows == 1 && traits.longest <= p.short_max));
+    EXPECT_TRUE(!p.near || traits.near);
+    EXPECT_EQ(Describe(Resolved(m, m, 0, AIJTC_TRAITS_EMPTY, p)), Describe(p)) << "nothing is left to decide";
+  });
 }
 
-TEST(LayoutParams, FollowTheRuleWhereRowsShareTheirOffsets)
+TEST(LayoutParams, KeepWhatIsGiven)
 {
-  const struct {
-    PetscInt   m;
-    PetscCount nnz;
-    PetscInt   rrows, rtile;
-  } cases[] = {
-    {0,        0,         1, 1},
-    {32767,    32767,     1, 1},
-    {32768,    65536,     2, 1},
-    {32768,    65537,     1, 1},
-    {65535,    65535,     2, 1},
-    {65536,    2097152,   1, 4},
-    {65536,    2097153,   1, 1},
-    {99999,    199999,    1, 4},
-    {100000,   1600000,   2, 4},
-    {100000,   1600001,   1, 4},
-    {499999,   7999984,   2, 4},
-    {499999,   8000000,   1, 4},
-    {500000,   16000000,  4, 4},
-    {500000,   16000001,  4, 1},
-    {20000000, 140000000, 4, 4}
-  };
+  ForAllTraits([](PetscInt m, PetscCount nnz, const AIJTCTraits &traits) {
+    const AIJTCParams given = {777, 33, 5, 2, 7, AIJTC_COMPRESS_OFF, 12345, 3};
 
-  for (const auto &c : cases) {
-    for (PetscInt longest : {0, 128, 129, 5000}) { /* has no say */
-      const AIJTCTraits traits = {1, longest, PETSC_TRUE, PETSC_FALSE};
-      AIJTCParams       p      = undecided;
-
-      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
-      EXPECT_EQ(Describe(p), Describe({256, 128, 8192, c.rrows, c.rtile, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << longest << " in the longest row";
-    }
-  }
-}
-
-/* Two row groups instead of four, since values are distinct or are not compressed */
-TEST(LayoutParams, FollowTheRuleWhereValuesAreStored)
-{
-  const struct {
-    PetscInt   m;
-    PetscCount nnz;
-    PetscInt   rrows;
-  } cases[] = {
-    {499999,   13499973,  1},
-    {500000,   3000000,   2},
-    {500000,   2999999,   4},
-    {500000,   50000000,  2},
-    {7999999,  60000000,  2},
-    {8000000,  60000000,  2}, /* 4 with deltas, too */
-    {20000000, 120000000, 2}
-  };
-
-  for (const auto &c : cases) {
-    for (PetscBool distinct : {PETSC_FALSE, PETSC_TRUE}) {
-      for (AIJTCCompress compress : {AIJTC_COMPRESS_DECIDE, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE, AIJTC_COMPRESS_BOTH}) {
-        const AIJTCTraits traits = {1, 100, PETSC_TRUE, distinct};
-        const bool        deltas = compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_VALUE;
-        const bool        stored = (distinct || compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_PATTERN) && !(deltas && c.m >= 8000000);
-        AIJTCParams       p      = undecided;
-
-        p.compress = compress;
-        ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
-        EXPECT_EQ(p.rrows, stored || c.rrows == 1 ? c.rrows : 4) << c.m << " rows, " << c.nnz << " nonzeros, distinct " << distinct << ", compression " << (int)compress;
-      }
-    }
-  }
-}
-
-TEST(LayoutParams, FollowTheRuleWhereRowsDoNotShareTheirOffsets)
-{
-  const struct {
-    PetscInt   m;
-    PetscCount nnz;
-    PetscInt   longest, short_max, rrows;
-  } cases[] = {
-    {0,        0,         0,    128, 1},
-    {65536,    2097152,   128,  128, 1},
-    {65536,    2097152,   129,  8,   1},
-    {499999,   499999,    3,    128, 1},
-    {500000,   3000000,   128,  128, 4},
-    {500000,   3000001,   128,  128, 1},
-    {500000,   3000000,   129,  8,   1},
-    {999999,   8000000,   129,  8,   1},
-    {1000000,  8000000,   128,  128, 1},
-    {1000000,  8000000,   129,  16,  1},
-    {20000000, 120000000, 6,    128, 4},
-    {20000000, 120000000, 5000, 16,  1},
-    {20000000, 140000000, 7,    128, 1}
-  }; /* of matrices that are not gathered */
-
-  for (const auto &c : cases) {
-    AIJTCParams p = undecided;
-
-    p.gather                 = 0;
-    const AIJTCTraits traits = {1, c.longest, PETSC_FALSE, PETSC_FALSE};
-
-    ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
-    EXPECT_EQ(Describe(p), Describe({128, c.short_max, 1024, c.rrows, 1, 1, AIJTC_COMPRESS_BOTH, 800000, 0})) << c.m << " rows, " << c.nnz << " nonzeros, " << c.longest << " in the longest row";
-  }
-}
-
-/* What is given, long_min and short_max, and what comes of it where rows share their offsets and where not, by the longest row */
-TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
-{
-  const PetscInt some = PETSC_DECIDE;
-  const struct {
-    PetscInt  given[2];
-    PetscBool common;
-    PetscInt  longest, expected[2];
-  } cases[] = {
-    {{10, some},            PETSC_TRUE,  999, {10, 10}                      },
-    {{10, some},            PETSC_FALSE, 50,  {10, 10}                      },
-    {{10, some},            PETSC_FALSE, 999, {10, 8}                       },
-    {{4, some},             PETSC_FALSE, 999, {4, 4}                        },
-    {{64, some},            PETSC_TRUE,  999, {64, 64}                      },
-    {{64, some},            PETSC_FALSE, 50,  {64, 64}                      },
-    {{64, some},            PETSC_FALSE, 999, {64, 8}                       },
-    {{999, some},           PETSC_TRUE,  999, {999, 128}                    },
-    {{999, some},           PETSC_FALSE, 50,  {999, 128}                    },
-    {{999, some},           PETSC_FALSE, 999, {999, 8}                      },
-    {{some, 40},            PETSC_TRUE,  999, {256, 40}                     },
-    {{some, 40},            PETSC_FALSE, 50,  {128, 40}                     },
-    {{some, 40},            PETSC_FALSE, 999, {128, 40}                     },
-    {{some, 200},           PETSC_TRUE,  999, {256, 200}                    },
-    {{some, 200},           PETSC_FALSE, 50,  {200, 200}                    },
-    {{some, 200},           PETSC_FALSE, 999, {200, 200}                    },
-    {{some, PETSC_INT_MAX}, PETSC_TRUE,  999, {PETSC_INT_MAX, PETSC_INT_MAX}},
-    {{some, PETSC_INT_MAX}, PETSC_FALSE, 999, {PETSC_INT_MAX, PETSC_INT_MAX}}
-  };
-
-  for (const auto &c : cases) {
-    AIJTCParams p = undecided;
-
-    p.long_min               = c.given[0];
-    p.short_max              = c.given[1];
-    const AIJTCTraits traits = {1, c.longest, c.common, PETSC_FALSE};
-
-    ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, &traits, &p), PETSC_SUCCESS);
-    EXPECT_EQ(p.long_min, c.expected[0]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common << ", " << c.longest;
-    EXPECT_EQ(p.short_max, c.expected[1]) << c.given[0] << ", " << c.given[1] << ", " << (int)c.common << ", " << c.longest;
-  }
-}
-
-/* Where a matrix is gathered, docs/layout.md: rows at least; nonzeros of two rows at least */
-constexpr PetscInt   ROWS_FOR_GATHER     = 32768;
-constexpr PetscCount TWO_ROWS_FOR_GATHER = 9;
-
-PetscInt ResolvedGather(PetscInt m, PetscInt n, PetscCount nnz, PetscBool common, PetscInt longest, AIJTCParams p)
-{
-  const AIJTCTraits traits = {1, longest, common, PETSC_FALSE};
-
-  EXPECT_EQ(AIJTCParamsResolve(m, n, nnz, &traits, &p), PETSC_SUCCESS);
-  if (p.gather) { EXPECT_EQ(p.rrows, 1); }
-  return p.gather;
-}
-
-TEST(LayoutParams, GatherWhereRowsDoNotShareTheirOffsets)
-{
-  for (PetscInt m : std::vector<PetscInt>{ROWS_FOR_GATHER, ROWS_FOR_GATHER + 1, 499999, 500000, 20000000}) {
-    const PetscInt   slices = m < 500000 ? 8 : 16;
-    const PetscCount least  = (TWO_ROWS_FOR_GATHER * m + 1) / 2;
-    AIJTCParams      p      = undecided;
-
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 128, p), slices) << m;
-    EXPECT_EQ(ResolvedGather(m, m, 20 * least, PETSC_FALSE, 128, p), slices) << m;
-    EXPECT_EQ(ResolvedGather(m, m, least - 1, PETSC_FALSE, 128, p), 0) << m;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_TRUE, 128, p), 0) << m;
-    EXPECT_EQ(ResolvedGather(m, m - 1, least, PETSC_FALSE, 128, p), 0) << m;
-    EXPECT_EQ(ResolvedGather(m, m + 1, least, PETSC_FALSE, 128, p), 0) << m;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 129, p), 0) << m; /* not all rows are short */
-    p.short_max = 300;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 300, p), slices) << m;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 301, p), 0) << m;
-    p.short_max = 40;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 40, p), slices) << m;
-    EXPECT_EQ(ResolvedGather(m, m, least, PETSC_FALSE, 41, p), 0) << m;
-  }
-  EXPECT_EQ(ResolvedGather(ROWS_FOR_GATHER - 1, ROWS_FOR_GATHER - 1, 7 * (PetscCount)ROWS_FOR_GATHER, PETSC_FALSE, 128, undecided), 0);
-}
-
-/* Not where neighbours share x and a product is short: 8 nonzeros a row in the mean, and a million, at most */
-TEST(LayoutParams, DoNotGatherWhatIsNear)
-{
-  const struct {
-    PetscInt   m;
-    PetscCount nnz;
-    bool       near;
-  } cases[] = {
-    {ROWS_FOR_GATHER,     5 * ROWS_FOR_GATHER,         true },
-    {ROWS_FOR_GATHER,     8 * ROWS_FOR_GATHER,         true },
-    {ROWS_FOR_GATHER,     8 * ROWS_FOR_GATHER + 1,     false},
-    {ROWS_FOR_GATHER,     9 * ROWS_FOR_GATHER / 2,     true },
-    {ROWS_FOR_GATHER,     9 * ROWS_FOR_GATHER / 2 - 1, false},
-    {ROWS_FOR_GATHER - 1, 5 * ROWS_FOR_GATHER,         false},
-    {200000,              1000000,                     true },
-    {200000,              1000001,                     false},
-  };
-
-  for (const auto &c : cases) {
-    for (PetscBool is_near : {PETSC_FALSE, PETSC_TRUE}) {
-      const AIJTCTraits traits = {1, 20, PETSC_FALSE, PETSC_FALSE, is_near};
-      const bool        may = c.m >= ROWS_FOR_GATHER && 2 * c.nnz >= TWO_ROWS_FOR_GATHER * c.m, near = is_near && c.near;
-      AIJTCParams       p = undecided;
-
-      SCOPED_TRACE(std::to_string(c.m) + " rows, " + std::to_string(c.nnz) + " nonzeros, near " + std::to_string((int)is_near));
-      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
-      EXPECT_EQ((bool)p.near, near);
-      EXPECT_EQ(p.gather, may && !near ? 8 : 0);
-      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, 0, &AIJTC_TRAITS_EMPTY, &p), PETSC_SUCCESS); /* nothing is left to decide */
-      EXPECT_EQ((bool)p.near, near);
-      for (PetscInt gather : {0, 8}) {
-        p        = undecided;
-        p.gather = gather;
-        ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
-        EXPECT_EQ(p.gather, gather);
-        EXPECT_FALSE(p.near) << "gather is given";
-      }
-      p          = undecided;
-      p.compress = AIJTC_COMPRESS_OFF;
-      ASSERT_EQ(AIJTCParamsResolve(c.m, c.m, c.nnz, &traits, &p), PETSC_SUCCESS);
-      EXPECT_FALSE(p.near) << "nothing is compressed";
-    }
-  }
-}
-
-TEST(LayoutParams, GatherWhereTheOtherSettingsAllow)
-{
-  const PetscInt m = 600000;
-
-  for (AIJTCCompress compress : {AIJTC_COMPRESS_DECIDE, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE, AIJTC_COMPRESS_BOTH}) {
-    AIJTCParams p = undecided;
-
-    p.compress = compress;
-    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), compress == AIJTC_COMPRESS_OFF || compress == AIJTC_COMPRESS_VALUE ? 0 : 16) << "compression " << (int)compress;
-  }
-  for (PetscInt rrows : {1, 2, 4}) {
-    AIJTCParams p = undecided;
-
-    p.rrows = rrows;
-    EXPECT_EQ(ResolvedGather(m, m, 5 * (PetscCount)m, PETSC_FALSE, 30, p), rrows == 1 ? 16 : 0) << rrows << " row groups";
-  }
-  for (PetscInt gather : {0, 1, 3, 8, 64}) { /* what is given is kept, whatever the matrix */
-    for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
+    EXPECT_EQ(Describe(Resolved(m, m + 5, nnz, traits, given)), Describe(given));
+    for (PetscInt gather : {0, 1, 64}) {
       AIJTCParams p = undecided;
 
       p.gather = gather;
-      EXPECT_EQ(ResolvedGather(m, m + 5, 2 * (PetscCount)m, common, 30, p), gather);
+      p        = Resolved(m, m + 5, nnz, traits, p);
+      EXPECT_EQ(p.gather, gather);
+      EXPECT_FALSE(p.near) << "gather is given";
     }
+  });
+}
+
+TEST(LayoutParams, AgreeWithTheBoundThatIsGiven)
+{
+  ForAllTraits([](PetscInt m, PetscCount nnz, const AIJTCTraits &traits) {
+    for (PetscInt bound : std::vector<PetscInt>{0, 4, 10, 64, 200, 999, PETSC_INT_MAX}) {
+      AIJTCParams p = undecided;
+
+      p.long_min = bound;
+      p          = Resolved(m, m, nnz, traits, p);
+      EXPECT_EQ(p.long_min, bound);
+      EXPECT_LE(p.short_max, bound);
+      p           = undecided;
+      p.short_max = bound;
+      p           = Resolved(m, m, nnz, traits, p);
+      EXPECT_EQ(p.short_max, bound);
+      EXPECT_GE(p.long_min, bound);
+    }
+  });
+}
+
+/* Of an unstructured mesh, but for what is set or otherwise */
+TEST(LayoutParams, GatherWhereAllElseAllows)
+{
+  const PetscInt    m    = 600000;
+  const PetscCount  nnz  = 10 * (PetscCount)m;
+  const AIJTCTraits mesh = {1, 30, PETSC_FALSE, PETSC_FALSE}, grid = {1, 30, PETSC_TRUE, PETSC_FALSE};
+  const auto        gather = [=](PetscInt n, const AIJTCTraits &traits, const AIJTCParams &p) { return Resolved(m, n, nnz, traits, p).gather; };
+  AIJTCParams       p      = undecided;
+
+  EXPECT_GT(gather(m, mesh, p), 0);
+  EXPECT_EQ(gather(m, grid, p), 0);
+  EXPECT_EQ(gather(m - 1, mesh, p), 0);
+  EXPECT_EQ(gather(m + 1, mesh, p), 0);
+  for (PetscInt rrows : {1, 2, 4}) {
+    p.rrows = rrows;
+    EXPECT_EQ(gather(m, mesh, p) > 0, rrows == 1) << rrows << " row groups";
   }
+  for (PetscInt short_max : {29, 30}) { /* are all rows short? */
+    p           = undecided;
+    p.short_max = short_max;
+    EXPECT_EQ(gather(m, mesh, p) > 0, short_max == 30);
+  }
+  for (AIJTCCompress compress : Compressions()) {
+    p          = undecided;
+    p.compress = compress;
+    EXPECT_EQ(gather(m, mesh, p) > 0, (compress & AIJTC_COMPRESS_PATTERN) != 0) << "compression " << (int)compress;
+  }
+}
+
+/* Where neighbours share x and a product is short */
+TEST(LayoutParams, DoNotGatherWhatIsNear)
+{
+  const AIJTCTraits traits = {1, 20, PETSC_FALSE, PETSC_FALSE, PETSC_TRUE};
+  const PetscInt    small = 100000, large = 600000;
+  AIJTCParams       p = Resolved(small, small, 5 * small, traits, undecided);
+
+  EXPECT_TRUE(p.near);
+  EXPECT_EQ(p.gather, 0);
+  p = Resolved(large, large, 10 * large, traits, undecided);
+  EXPECT_FALSE(p.near);
+  EXPECT_GT(p.gather, 0);
+  p          = undecided;
+  p.compress = AIJTC_COMPRESS_OFF;
+  EXPECT_FALSE(Resolved(small, small, 5 * small, traits, p).near) << "nothing is compressed";
 }
 
 TEST(LayoutParams, RefuseBlocksOfMoreThan64Slices)
@@ -1819,26 +1650,13 @@ TEST(LayoutParams, RefuseBlocksOfMoreThan64Slices)
   ASSERT_EQ(PetscPopErrorHandler(), PETSC_SUCCESS);
 }
 
-TEST(LayoutParams, KeepWhatIsGiven)
-{
-  for (PetscBool common : {PETSC_FALSE, PETSC_TRUE}) {
-    for (PetscInt longest : {50, 5000}) {
-      const AIJTCTraits traits = {3, longest, common, PETSC_TRUE};
-      AIJTCParams       p = {777, 33, 5, 2, 4, 7, AIJTC_COMPRESS_OFF, 12345, 3}, kept = p;
-
-      ASSERT_EQ(AIJTCParamsResolve(1000, 1000, 7000, &traits, &p), PETSC_SUCCESS);
-      EXPECT_EQ(Describe(p), Describe(kept));
-    }
-  }
-}
-
 bool IsZero(const AIJTCLayout &L)
 {
   return !L.slice && !L.pattern && !L.value && !L.dict && !L.rid && !L.long_piece && !L.partial && !L.arrived && !L.start && !L.list && !L.list_start && !L.nlist && !L.nblocks && !AIJTCSlicesTotal(&L) && !L.nrid && !L.m && !L.n && !L.nnz &&
          !L.npattern && !L.nvalue;
 }
 
-const AIJTCParams usual = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+const AIJTCParams usual = {256, 4, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
 
 struct WrongInput {
   const char           *name;
@@ -1850,17 +1668,16 @@ struct WrongInput {
 
 /* clang-format off */
 const WrongInput wrong_inputs[] = {
-  {"short_negative",       1, 1, {0, 1}, {0}, {256, -5, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"long_below_short",     1, 1, {0, 1}, {0}, {3, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"window_negative",      1, 1, {0, 1}, {0}, {256, 4, -2, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"three_row_groups",     1, 1, {0, 1}, {0}, {256, 4, 0, 3, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"two_tiles",            1, 1, {0, 1}, {0}, {256, 4, 0, 1, 2, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"blocks_of_no_rows",    1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 0, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"blocks_of_nine",       1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 9, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"unknown_compression",  1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, (AIJTCCompress)-2, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"dictionary_of_nothing", 1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 0, 0}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"gather_negative",      1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, -3}, PETSC_ERR_ARG_OUTOFRANGE},
-  {"gather_too_many",      1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 65}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"short_negative",       1, 1, {0, 1}, {0}, {256, -5, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"long_below_short",     1, 1, {0, 1}, {0}, {3, 4, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"window_negative",      1, 1, {0, 1}, {0}, {256, 4, -2, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"three_row_groups",     1, 1, {0, 1}, {0}, {256, 4, 0, 3, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"blocks_of_no_rows",    1, 1, {0, 1}, {0}, {256, 4, 0, 1, 0, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"blocks_of_nine",       1, 1, {0, 1}, {0}, {256, 4, 0, 1, 9, AIJTC_COMPRESS_BOTH, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"unknown_compression",  1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, (AIJTCCompress)-2, 4096, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"dictionary_of_nothing", 1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, AIJTC_COMPRESS_BOTH, 0, 0}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"gather_negative",      1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, -3}, PETSC_ERR_ARG_OUTOFRANGE},
+  {"gather_too_many",      1, 1, {0, 1}, {0}, {256, 4, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 65}, PETSC_ERR_ARG_OUTOFRANGE},
   {"size_negative",        -1, 1, {0}, {}, usual, PETSC_ERR_ARG_SIZ},
   {"offsets_not_from_zero", 1, 3, {1, 2}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},
   {"offsets_decrease",     2, 3, {0, 2, 1}, {0, 1}, usual, PETSC_ERR_ARG_OUTOFRANGE},

@@ -209,7 +209,7 @@ TEST_P(MultDot, Gathered)
   all.push_back({"large_mesh", [] { return Renumbered(SevenPoint(43)); }});
   for (const Pattern &pattern : all) {
     Csr               A      = pattern.make();
-    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 1, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, A);
+    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, A);
 
     SCOPED_TRACE(pattern.name);
     SetValues(A, ValueKind::Random);
@@ -228,8 +228,8 @@ TEST_P(MultDot, ManyBlocks)
 
   SetValues(A, ValueKind::Random);
   params.long_min = 1024;
-  params.rrows = params.rtile = 1;
-  params.compress             = AIJTC_COMPRESS_PATTERN;
+  params.rrows    = 1;
+  params.compress = AIJTC_COMPRESS_PATTERN;
   for (PetscInt short_max : {0, 128}) {
     for (bool common : {false, true}) {
       params.short_max = short_max;
@@ -247,7 +247,7 @@ TEST_P(MultDot, StoredValuesOfLongRows)
   for (PetscInt rrows : {1, 4}) {
     for (PetscInt m : {2503, 70001}) {
       const Csr      A = Thinned(Banded(m, m, {-900, -31, -30, -29, -4, -3, -2, -1, 0, 1, 2, 3, 4, 29, 30, 31, 900, 901, 902}), 19);
-      ProductAndDots product(GetParam(), A, {1024, 128, 8192, rrows, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, true);
+      ProductAndDots product(GetParam(), A, {1024, 128, 8192, rrows, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, true);
 
       ASSERT_GE(A.j.size(), 16 * (size_t)A.m);
       ASSERT_NO_FATAL_FAILURE(ExpectProductAndSums(product, A, 21));
@@ -264,7 +264,7 @@ void ExpectOfManyRows(Backend backend, bool common, const std::vector<BlocksOfRo
 
   SetValues(A, ValueKind::Random);
   for (auto [rrows, blocks] : cases) {
-    ProductAndDots product(backend, A, {1024, 128, 8192, rrows, 1, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, common);
+    ProductAndDots product(backend, A, {1024, 128, 8192, rrows, 1, AIJTC_COMPRESS_PATTERN, 4096, 0}, common);
     const Vector   x = RandomVector(A.n, 7), w = RandomVector(A.m, 8), first = product.MultDot(x, w).sums;
 
     if (product.layout.cuda) { ASSERT_EQ(product.RowsBlocks(), blocks); }
@@ -300,7 +300,7 @@ TEST_P(MultDot, ManyRuns)
 /* 110 planes of 157 slices, 10 blocks side by side and 22 behind each other with 5 planes each */
 TEST_P(MultDot, PlanesSwept)
 {
-  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
 
   for (PetscInt line : {128, 288, 640}) {
     const Csr      A = SweptPlanes(2200101, 2200101, line);
@@ -331,7 +331,7 @@ void ExpectMade(ProductAndDots &product, const Factors &f, const Vector &u, Pets
 /* Slices that are swept and others; two sums and four; a last element without the other of its pair; arrays that no bulk copy takes */
 TEST_P(MultDot, MakesItsVector)
 {
-  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
   Factors           shifted;
 
   shifted.shift = 0.3;
@@ -354,7 +354,7 @@ TEST_P(MultDot, MakesItsVector)
 /* What has stopped leaves all as it is */
 TEST_P(MultDot, MakesNothingOnceStopped)
 {
-  ProductAndDots product(GetParam(), SweptPlanes(1040101, 1040101, 128), {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, true);
+  ProductAndDots product(GetParam(), SweptPlanes(1040101, 1040101, 128), {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0}, true);
   const Vector   v(product.layout.n, 1.0);
   Factors        stopped;
 
@@ -368,7 +368,7 @@ TEST_P(MultDot, MakesNothingOnceStopped)
 /* Matrices that are not square, and on a device all whose planes are not swept, or of more slots than there is room for */
 TEST_P(MultDot, MakesNoVector)
 {
-  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
   ProductAndDots    wide(GetParam(), SweptPlanes(2200101, 2190002, 288), params, true), lines(GetParam(), SweptPlanes(2200101, 2200101, 700), params, true), runs(GetParam(), SweptPlanes(2200101, 2200101, 288), params);
 
   Csr stencil = Banded(2200101, 2200101, {-20042, -20041, -20040, -20039, -20038, -2, -1, 0, 1, 2, 20038, 20039, 20040, 20041, 20042});
@@ -385,7 +385,7 @@ TEST_P(MultDot, MakesNoVector)
 /* The least grids that are swept: 52 planes, 10 blocks side by side with 2 planes each; one of 34 would be as much in vain as not */
 TEST_P(MultDot, SmallGridsSwept)
 {
-  const AIJTCParams params = {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
+  const AIJTCParams params = {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
   const PetscInt    rows[] = {1040101, 680101};
 
   for (PetscInt m : rows) {

@@ -29,7 +29,7 @@ PetscErrorCode ChooseParams(const void *ctx, PetscInt m, PetscInt n, PetscCount 
   return AIJTCParamsResolve(m, n, nnz, traits, params);
 }
 
-constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, PETSC_DECIDE};
+constexpr AIJTCParams DECIDE = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, PETSC_DECIDE};
 
 Values Random(size_t n, unsigned seed)
 {
@@ -392,8 +392,8 @@ TEST_P(Operations, ColumnsOfRowsHaveTheBitsOfAProduct)
 {
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
   for (bool vanishing : {false, true}) {
-    CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, vanishing);
-    CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, vanishing); /* gathered where the matrix allows */
+    CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 2, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, vanishing);
+    CheckBitsOfColumns(A, cuda, {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, vanishing); /* gathered where the matrix allows */
   }
 }
 
@@ -417,7 +417,7 @@ void CheckNaN(const Csr &A, const AIJTCLayout &layout, bool cuda, PetscInt at)
 TEST_P(Operations, NotFiniteStaysInItsColumn)
 {
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
-  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize({64, 4, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A));
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, WithBlockSize({64, 4, 0, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, A));
 
   for (bool common : {false, true}) CheckNaN(A, Declared(owned.layout, common), cuda, A.j[A.j.size() / 2]);
 }
@@ -425,7 +425,7 @@ TEST_P(Operations, NotFiniteStaysInItsColumn)
 /* The first and the last columns of lists are where what no entry has would be looked for */
 TEST_P(Operations, NotFiniteOfAListStaysInItsRows)
 {
-  const AIJTCParams params = WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, A);
+  const AIJTCParams params = WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 8}, A);
 
   if (A.a.empty()) GTEST_SKIP() << "no nonzeros: no layout";
   OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, params), twin(Made::OnHost, A, params);
@@ -484,7 +484,7 @@ TEST_P(ScatteredColumns, OfAllRowClasses)
   for (PetscInt r = 0; r < m; r++) lengths[r] = r % 1000 == 7 ? 40 : r % 8 ? 1 : 8; /* groups of consecutive rows are too unlike to be slices */
   lengths[m / 3] = 3000;
   const Csr   A  = FromLengths(70000, lengths);
-  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1000, 8, 1024, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1000, 8, 1024, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
 
   ASSERT_TRUE(2 * owned.layout.nconsecutive < owned.layout.nslices[AIJTC_ROWS] && owned.layout.nslices[AIJTC_TILE] && owned.layout.nslices[AIJTC_LONG] > 1);
   for (PetscInt columns : {7, 9}) CheckColumns(A, Declared(owned.layout, false), cuda, columns, std::to_string(columns) + " columns");
@@ -493,7 +493,7 @@ TEST_P(ScatteredColumns, OfAllRowClasses)
 TEST_P(ScatteredColumns, OfAGatheredLayout)
 {
   const bool cuda   = GetParam();
-  const auto params = AIJTCParams{PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 16};
+  const auto params = AIJTCParams{PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 16};
 
   if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
   const Csr   A = Renumbered(SevenPoint(80));
@@ -555,7 +555,7 @@ TEST_P(GatheredColumns, OfListsOfAnyLength)
     Csr A = Parts(of.parts, of.nonzeros);
 
     for (ValueKind kind : {ValueKind::Random, ValueKind::Few, ValueKind::Floats, ValueKind::Same}) {
-      const AIJTCParams params = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 16};
+      const AIJTCParams params = {PETSC_INT_MAX, PETSC_INT_MAX, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 16};
 
       SetValues(A, kind);
       OwnedLayout        owned(cuda ? Made::OnDevice : Made::OnHost, A, params);
@@ -588,7 +588,7 @@ TEST_P(SweptColumns, HaveTheBitsOfAProduct)
 
   if (cuda && !HasDevice()) GTEST_SKIP() << "no GPU";
   const Csr   A = SweptPlanes(n, n, 128);
-  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
+  OwnedLayout owned(cuda ? Made::OnDevice : Made::OnHost, A, {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
 
   owned.layout.common = PETSC_TRUE;
   ASSERT_EQ(owned.layout.stride, 20040);
@@ -623,13 +623,39 @@ Csr WithFarEntries(const Csr &A)
   return B;
 }
 
-/* Does a launch sweep planes with so many columns? */
-bool Sweeps([[maybe_unused]] const AIJTCLayout &layout, [[maybe_unused]] PetscInt columns)
+/* Does a launch sweep planes with so many columns? As a graph of the product tells; `otherwise` where there are no graphs, as in an emulation, or no bulk copies */
+bool Sweeps([[maybe_unused]] const AIJTCLayout &layout, [[maybe_unused]] PetscInt columns, bool otherwise)
 {
 #if PETSCTC_HAVE_CUDA
-  return AIJTCLayoutMatMultSweeps_CUDA(&layout, columns) > 0;
+  constexpr int    most    = 16;
+  const PetscCount xstride = layout.n | 1; /* not all columns begin at a multiple of 16 bytes: they are not taken one by one (spmm.cu) */
+  cudaGraphNode_t  node[most];
+  cudaStream_t     stream;
+  cudaGraph_t      graph;
+  size_t           nodes = most;
+  int              major;
+  bool             sweeps = false;
+
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess || major < 9 || cudaStreamCreate(&stream) != cudaSuccess) return otherwise;
+  Array<PetscScalar> X(true, Values(xstride * columns)), Z(true, Values((size_t)layout.m * columns));
+
+  EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(AIJTCLayoutMatMult_CUDA(&layout, columns, X, xstride, Z, layout.m, stream), PETSC_SUCCESS);
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphGetNodes(graph, node, &nodes), cudaSuccess);
+  for (size_t k = 0; k < std::min<size_t>(nodes, most); k++) {
+    cudaKernelNodeParams kernel = {};
+    const char          *name   = "";
+
+    EXPECT_EQ(cudaGraphKernelNodeGetParams(node[k], &kernel), cudaSuccess); /* there are no other nodes */
+    EXPECT_EQ(cudaFuncGetName(&name, kernel.func), cudaSuccess);
+    sweeps = sweeps || strstr(name, "ColumnSweepKernel");
+  }
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  return nodes ? sweeps : otherwise;
 #else
-  return false;
+  return otherwise;
 #endif
 }
 
@@ -659,14 +685,14 @@ void CheckSweptColumns(const char *name, Csr A, PetscInt bs, PetscInt stride)
     if (SmallSystems() && groups != 1 << grid % 3) continue;
     for (SweptValues kind : {SweptValues::AsTheyAre, others[(grid + grid / 3 + groups / 2) % others.size()]}) {
       SetSweptValues(A, kind);
-      OwnedLayout        owned(Made::OnDevice, A, {1024, 128, 8192, groups, 1, bs, AIJTC_COMPRESS_BOTH, PETSC_INT_MAX, 0});
+      OwnedLayout        owned(Made::OnDevice, A, {1024, 128, 8192, groups, bs, AIJTC_COMPRESS_BOTH, PETSC_INT_MAX, 0});
       const AIJTCLayout &L = owned.layout;
 
       SCOPED_TRACE(std::string(name) + ", values " + std::to_string((int)kind) + ", " + std::to_string(groups) + " groups");
       owned.layout.common = PETSC_TRUE;
       ASSERT_EQ(L.stride, stride);
-      ASSERT_EQ(L.nvalue < L.nnz, kind == SweptValues::Constants || kind == SweptValues::ConstantsAndOthers);
-      for (PetscInt k : {4, 8}) ASSERT_EQ(Sweeps(L, k), kind != SweptValues::Floats) << k << " columns";
+      ASSERT_EQ(L.nvalue < 2 * L.nnz, kind == SweptValues::Constants || kind == SweptValues::ConstantsAndOthers); /* bytes; values of entries have 4 each, or 8 */
+      for (PetscInt k : {4, 8}) ASSERT_EQ(Sweeps(L, k, kind != SweptValues::Floats), kind != SweptValues::Floats) << k << " columns";
       for (PetscCount xstride : {A.n + A.n % 2, A.n + 1 - A.n % 2}) {
         const PetscCount   zstride = A.m + 2;
         const Values       x       = WithGaps(A.n, xstride, columns, 53);
@@ -710,7 +736,7 @@ TEST(SweptWindows, AreNotForAllCUDA)
 
   if (!HasDevice()) GTEST_SKIP() << "no GPU";
   const Csr   A = Banded(n, n, {0, k * k, -1, -k * k, 1, k, -k});
-  OwnedLayout owned(Made::OnDevice, A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, PETSC_INT_MAX, 0});
+  OwnedLayout owned(Made::OnDevice, A, {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, PETSC_INT_MAX, 0});
 
   owned.layout.common = PETSC_TRUE;
   for (PetscInt before : {0, 1}) {

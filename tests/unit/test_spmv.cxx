@@ -1,5 +1,5 @@
 /*
-   The product with a layout, on the host, on CUDA cores and on the Tensor Core, with layouts built on the device and uploaded, for all patterns and parameters; and the refresh of values.
+   The product with a layout, on the host, on CUDA cores and on the Tensor Core, with layouts built where they are, for all patterns and parameters; and the refresh of values.
 
    Tolerance: |computed - exact| <= (l + 3) eps (|y| + sum |a| |x|) in a row of l entries, the exact value being formed in long double from the CSR arrays: what l products and sums in any
    order can do. Sums of small integers are exact in any order and must agree to the last bit.
@@ -15,19 +15,17 @@ namespace
 enum class Backend {
   Host,
   Core,
-  Tensor,
-  UploadedCore,
-  UploadedTensor
+  Tensor
 };
 
 Made MadeBy(Backend backend)
 {
-  return backend == Backend::Host ? Made::OnHost : (backend == Backend::Core || backend == Backend::Tensor ? Made::OnDevice : Made::Uploaded);
+  return backend == Backend::Host ? Made::OnHost : Made::OnDevice;
 }
 
 class Product : public OwnedLayout {
 public:
-  Product(Backend backend, const Csr &A, const AIJTCParams &params) : OwnedLayout(MadeBy(backend), A, params), tensor_((PetscBool)(backend == Backend::Tensor || backend == Backend::UploadedTensor)) { }
+  Product(Backend backend, const Csr &A, const AIJTCParams &params) : OwnedLayout(MadeBy(backend), A, params), tensor_((PetscBool)(backend == Backend::Tensor)) { }
 
   /* z <- A x or y + A x; in_place: z is y. z starts as NaN */
   Vector Mult(const Vector &x, const Vector *y = nullptr, bool in_place = false)
@@ -112,7 +110,7 @@ void ExpectProduct(const Csr &A, const Vector &x, const Vector *y, const Vector 
 
 void SkipUnlessUsable(Backend backend)
 {
-  ::SkipUnlessUsable(backend != Backend::Host, backend == Backend::Tensor || backend == Backend::UploadedTensor);
+  ::SkipUnlessUsable(backend != Backend::Host, backend == Backend::Tensor);
 }
 
 class Spmv : public ::testing::TestWithParam<Backend> {
@@ -305,7 +303,7 @@ Vector ExactProduct(const Csr &A, Vector *x)
 /* Rows short enough for a lane, in blocks of `gather` slices */
 AIJTCParams GatheredBy(PetscInt gather, const Csr &A, AIJTCCompress compress)
 {
-  return WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, 1, PETSC_DECIDE, compress, 4096, gather}, A);
+  return WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, PETSC_DECIDE, compress, 4096, gather}, A);
 }
 
 /* A lane adds the entries of its row in the order of the matrix, wherever x comes from */
@@ -437,7 +435,7 @@ template <class Value>
 void ExpectExact(Backend backend, PetscInt n, const std::vector<PetscInt> &offsets, bool common, AIJTCCompress compress, Value value)
 {
   Csr         A      = Banded(n, n, offsets);
-  AIJTCParams params = {1024, 128, 8192, 1, 1, 1, compress, 4096, 0};
+  AIJTCParams params = {1024, 128, 8192, 1, 1, compress, 4096, 0};
   Vector      x;
 
   SetExact(A, value);
@@ -467,7 +465,7 @@ TEST_P(Spmv, PlanesSwept)
     const Csr    A = SweptPlanes(m, n, line);
     Vector       x, sum;
     const Vector expected = ExactProduct(A, &x);
-    Product      product(GetParam(), A, {1024, 128, 8192, 4, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
+    Product      product(GetParam(), A, {1024, 128, 8192, 4, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
 
     product.layout.common = PETSC_TRUE;
     ASSERT_EQ(product.layout.stride, 20040);
@@ -491,7 +489,7 @@ TEST_P(Spmv, StoredValuesOfManyRows)
   const Vector expected = ExactProduct(A, &x);
 
   for (AIJTCCompress compress : {AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN}) {
-    Product product(GetParam(), A, {1024, 128, 8192, 2, 1, 1, compress, 4096, 0});
+    Product product(GetParam(), A, {1024, 128, 8192, 2, 1, compress, 4096, 0});
 
     product.layout.common = PETSC_TRUE;
     ASSERT_GE(product.layout.nvalue, (PetscCount)sizeof(PetscScalar) * product.layout.nnz);
@@ -550,7 +548,7 @@ TEST_P(Spmv, StoredValuesOfLongRows)
     for (PetscScalar z : expected) sum.push_back(2.0 * z);
     for (PetscInt rrows : {1, 2, 4}) {
       for (AIJTCCompress compress : {AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN}) {
-        Product product(GetParam(), A, {1024, 512, 8192, rrows, 1, bs, compress, 4096, 0});
+        Product product(GetParam(), A, {1024, 512, 8192, rrows, bs, compress, 4096, 0});
 
         product.layout.common = PETSC_TRUE;
         ASSERT_EQ(product.layout.exact_always, product.layout.cuda); /* told of layouts on a GPU alone */
@@ -620,7 +618,7 @@ TEST_P(Spmv, BatchesOfShortRows)
     const Vector expected = ExactProduct(A, &x);
 
     for (const auto &way : ways) {
-      Product product(GetParam(), A, {1024, 512, 8192, c.rrows, 1, c.bs, way.compress, 4096, 0});
+      Product product(GetParam(), A, {1024, 512, 8192, c.rrows, c.bs, way.compress, 4096, 0});
 
       product.layout.common = way.common;
       ASSERT_EQ(product.layout.nconsecutive, AIJTCSlicesTotal(&product.layout));
@@ -764,7 +762,7 @@ TEST_P(Spmv, RefreshThatBreaksAFormDoesNotFit)
 {
   for (const Breaking &c : BreakingCases()) {
     SCOPED_TRACE(c.name);
-    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 2, 4, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, c.A);
+    const AIJTCParams params = WithBlockSize({1024, 128, 8192, 2, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, 4096, 0}, c.A);
     Product           product(GetParam(), c.A, params);
     const Vector      x     = RandomVector(c.A.n, 8);
     const Vector      z     = product.Mult(x);
@@ -823,7 +821,7 @@ TEST_P(Spmv, RefreshChangesOneValue)
     Csr A = FromLengths(3000, RandomLengths(400, 0, 1500, 17));
 
     SetValues(A, kind);
-    Product      product(GetParam(), A, {1024, 128, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
+    Product      product(GetParam(), A, {1024, 128, 0, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0});
     const Vector x = RandomVector(A.n, 8);
 
     for (size_t e : {(size_t)0, A.a.size() / 3, A.a.size() - 1}) {
@@ -836,36 +834,13 @@ TEST_P(Spmv, RefreshChangesOneValue)
 
 std::string NameOf(Backend backend)
 {
-  static const char *const name[] = {"host", "core", "tensor", "uploaded_core", "uploaded_tensor"};
+  static const char *const name[] = {"host", "core", "tensor"};
 
   return name[(int)backend];
 }
 
-const auto Backends = ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor, Backend::UploadedCore, Backend::UploadedTensor);
+const auto Backends = ::testing::Values(Backend::Host, Backend::Core, Backend::Tensor);
 
 INSTANTIATE_TEST_SUITE_P(, Spmv, Backends, [](const auto &info) { return NameOf(info.param); });
 INSTANTIATE_TEST_SUITE_P(, SpmvAll, ::testing::Combine(Backends, ::testing::Range(0, Parts)), [](const auto &info) { return NameOf(std::get<0>(info.param)) + "_" + std::to_string(std::get<1>(info.param)); });
-
-#if PETSCTC_HAVE_CUDA
-/* More bytes than any device holds: PETSc's memory error, nothing allocated, and the device works on */
-TEST(SpmvRefuses, AnUploadThatDoesNotFit)
-{
-  if (!HasDevice()) GTEST_SKIP() << "no CUDA device";
-  const Csr         A      = FromLengths(50, RandomLengths(1000, 0, 9, 8));
-  const AIJTCParams params = {256, 4, 0, 1, 1, 1, AIJTC_COMPRESS_BOTH, 4096, 0};
-  OwnedLayout       host(Made::OnHost, A, params);
-  AIJTCLayout       device, too_large = host.layout;
-
-  too_large.nvalue = (PetscCount)1 << 46; /* 70 TB of values; arrays of rows come before them */
-  ASSERT_EQ(PetscPushErrorHandler(PetscReturnErrorHandler, nullptr), PETSC_SUCCESS);
-  EXPECT_EQ(AIJTCLayoutUpload_CUDA(&too_large, &device, nullptr), PETSC_ERR_MEM);
-  ASSERT_EQ(PetscPopErrorHandler(), PETSC_SUCCESS);
-  EXPECT_EQ(device.slice, nullptr);
-  EXPECT_EQ(device.rid, nullptr);
-  EXPECT_EQ(device.m, 0);
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-  ASSERT_EQ(AIJTCLayoutUpload_CUDA(&host.layout, &device, nullptr), PETSC_SUCCESS);
-  ASSERT_EQ(AIJTCLayoutDestroy_CUDA(&device), PETSC_SUCCESS);
-}
-#endif
 } // namespace

@@ -42,17 +42,26 @@ enum {
 };
 
 /* ---- what each matrix carries */
-typedef struct { /* PETSC_DECIDE: chosen when the layout is built */
+enum { /* MatAIJTCSettings.form */
+  MAT_AIJTC_FORM_AUTO,
+  MAT_AIJTC_FORM_TILE,
+  MAT_AIJTC_FORM_ROW,
+  MAT_AIJTC_FORMS
+};
+PETSC_INTERN const char *const MatAIJTCForms[];
+
+typedef struct {
   MatAIJTCMMAType      mma;
-  MatAIJTCFormType     form;
   MatAIJTCCompressType compress;
-  PetscInt             long_row, short_row, window;
-  PetscInt             rows_per_lane, tile_groups;
-  PetscInt             gather;
   PetscBool            keep_csr;
   PetscBool            check; /* compare every product with the parent's */
   PetscReal            check_rtol;
+  PetscInt             short_row, long_row, window, rows_per_lane, gather, form; /* MatAIJTCSetParams(). PETSC_DECIDE, of form MAT_AIJTC_FORM_AUTO: chosen when the layout is built */
 } MatAIJTCSettings;
+
+enum {
+  AIJTC_PARAMS_LENGTH = 256 /* room for the text of all of them */
+};
 
 enum {
   AIJTC_MAT_DOTS = 4 /* of a product */
@@ -68,8 +77,9 @@ typedef struct { /* of which matrix, pattern and values something was made (patt
 
 typedef struct {
   MatAIJTCSettings settings;
-  char            *held;  /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
-  PetscBool        valid; /* the layout below stands for the matrix with this key */
+  char             params[AIJTC_PARAMS_LENGTH]; /* what MatAIJTCGetParams() told last */
+  char            *held;                        /* the type name while the matrix is in parent scope: callers keep pointers to it, from MatGetType() */
+  PetscBool        valid;                       /* the layout below stands for the matrix with this key */
   MatAIJTCKey      key;
   MatAIJTCKey      device;      /* for which pattern PETSc's arrays on the device were last found to be right */
   PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
@@ -140,7 +150,7 @@ PETSC_INTERN PetscErrorCode MatAIJTCUpdateLayout(Mat, const MatAIJTCClass *, Mat
 PETSC_INTERN PetscErrorCode MatAIJTCGetLayout(Mat, const AIJTCLayout **);
 PETSC_INTERN PetscErrorCode MatAIJTCTooLarge(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatAIJTCGetNonzeros(Mat, PetscCount *);
-PETSC_INTERN PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, const AIJTCTraits *, AIJTCParams *);
+PETSC_INTERN PetscErrorCode MatAIJTCResolveParams(const Mat_AIJTC *, PetscInt, PetscInt, PetscCount, const AIJTCTraits *, AIJTCParams *);
 
 /* multdot.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyDots(Mat_AIJTC *);
@@ -204,8 +214,11 @@ PETSC_INTERN PetscErrorCode MatAIJTCRegisterFactors(void);
 /* lifecycle.cxx */
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat, MatType, MatReuse, Mat *);
 
-/* aijtc.cxx, info.cxx */
+/* aijtc.cxx, tuning.cxx, info.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCCheckType(Mat, Mat_AIJTC **);
+PETSC_INTERN PetscErrorCode MatAIJTCSetSettings(Mat, const MatAIJTCSettings *);
+PETSC_INTERN PetscErrorCode MatAIJTCSettingsParse(MPI_Comm, const char[], MatAIJTCSettings *);
+PETSC_INTERN PetscErrorCode MatAIJTCSettingsFormat(const MatAIJTCSettings *, char[AIJTC_PARAMS_LENGTH]);
 PETSC_INTERN PetscErrorCode MatAIJTCSettingsDefault(MatAIJTCSettings *);
 PETSC_INTERN PetscErrorCode MatAIJTCSettingsCopy(Mat, Mat);
 PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTC(Mat, PetscOptionItems);

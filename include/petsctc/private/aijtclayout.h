@@ -4,11 +4,11 @@
 
    Slices and slots
    ----------------
-   The matrix is cut into slices, each multiplied by one warp. A slice is a run of slots; a slot holds at most one matrix entry a lane (R entries a lane in the kinds with R row
+   The matrix is cut into slices, each multiplied by one warp. A slice is a run of slots; a slot holds at most one matrix entry a lane (R entries a lane in a slice of R row
    groups). What the lanes of a slot stand for is the slice's kind:
 
      AIJTC_LONG  a piece of one long row      R = 1       slot t, lane l: entry first + 32 t + l of the row
-     AIJTC_TILE  8 R rows, medium             R = rtile   slot t, group r, lane l: entry 4 t + l % 4 of row 8 r + l / 4; R tiles of 8 x 4, the operand layout of mma.m8n8k4
+     AIJTC_TILE  8 rows, medium               R = 1       slot t, lane l: entry 4 t + l % 4 of row l / 4; a tile of 8 x 4, the operand layout of mma.m8n8k4
      AIJTC_ROWS  32 R rows, short             R = rrows   group r, lane l: row 32 r + l; slot t holds entry t of each row, or, in a pattern of offsets, the entry of each row
                                                           whose column lies base[t] from the row
 
@@ -37,7 +37,7 @@
    2 (its nonzeros) >= (its longest row) * (its rows); the last group may have fewer rows, and a group of empty rows is such a slice. All other rows are sorted by
    (class, window, decreasing length, number), the window of row r being r / window:
      long    more than long_min nonzeros     cut into pieces of at most AIJTC_PIECE slots; pieces leave partial sums, added in fixed order
-     medium  more than short_max             TILE slices of 8 rtile rows
+     medium  more than short_max             TILE slices of 8 rows
      short   the rest, empty rows too        ROWS slices of 32 rrows rows
    In a gathered layout (next paragraph) no group is a slice, and rows are sorted by (window, decreasing length, place) instead, place being the place in the order of the clusters and the window 32 gather places.
    rid (the paper's org_rid) lists them in that order: long rows from 0, medium from rid_tile, short from rid_rows, the last two padded with -1 to whole slices.
@@ -136,11 +136,11 @@ typedef enum {
 
 /* PETSC_DECIDE (AIJTC_COMPRESS_DECIDE) in a member: chosen by AIJTCParamsResolve() */
 struct AIJTCParams {
-  PetscInt      long_min;     /* a row with more nonzeros is long */
-  PetscInt      short_max;    /* a row with at most so many is short: 0 puts every row into tiles, PETSC_INT_MAX none. long_min >= short_max */
-  PetscInt      window;       /* rows sorted together; 0: all */
-  PetscInt      rrows, rtile; /* 1, 2 or 4; 1 or 4 */
-  PetscInt      bs;           /* 1..AIJTC_MAX_BS */
+  PetscInt      long_min;  /* a row with more nonzeros is long */
+  PetscInt      short_max; /* a row with at most so many is short: 0 puts every row into tiles, PETSC_INT_MAX none. long_min >= short_max */
+  PetscInt      window;    /* rows sorted together; 0: all */
+  PetscInt      rrows;     /* 1, 2 or 4 */
+  PetscInt      bs;        /* 1..AIJTC_MAX_BS */
   AIJTCCompress compress;
   PetscCount    dict_min;           /* the least number of stored values that a dictionary is made for, 1 or more. It costs a load that waits for another: below some 10^6 values that is more than it saves */
   PetscInt      gather;             /* slices of a block of rows that gathers its x together; 0: no such blocks */
@@ -310,9 +310,6 @@ PETSC_INTERN PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCoun
    An empty slice (no entries) has slots = 0 and form FULL (and FORM_RID where it is one), no deltas, AIJTC_VALUE_DOUBLE, nothing stored; pattern and value are the places reached. */
 PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_Host(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutBuild_CUDA(PetscInt m, PetscInt n, const PetscInt i[], const PetscInt j[], const PetscScalar a[], const AIJTCParams *params, AIJTCLayout *layout, PetscTCStream stream);
-/* Copies a host layout into device memory. On failure `device` holds nothing. For tests and tuning; matrices are built where they live. */
-PETSC_INTERN PetscErrorCode AIJTCLayoutUpload_CUDA(const AIJTCLayout *host, AIJTCLayout *device, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode AIJTCLayoutDownload_CUDA(const AIJTCLayout *device, AIJTCLayout *host, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutDestroy_Host(AIJTCLayout *layout);
 PETSC_INTERN PetscErrorCode AIJTCLayoutDestroy_CUDA(AIJTCLayout *layout);
 /* Bytes of all arrays */

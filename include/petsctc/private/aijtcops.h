@@ -66,5 +66,3 @@ PETSC_INTERN PetscErrorCode AIJTCTransposedDestroy_CUDA(AIJTCLayout *layout, Pet
 /* Z <- A X for `columns` columns, column c of X from x + c xstride and of Z from z + c zstride. Z and X apart */
 PETSC_INTERN PetscErrorCode AIJTCLayoutMatMult_Host(const AIJTCLayout *layout, PetscInt columns, const PetscScalar x[], PetscCount xstride, PetscScalar z[], PetscCount zstride, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode AIJTCLayoutMatMult_CUDA(const AIJTCLayout *layout, PetscInt columns, const PetscScalar x[], PetscCount xstride, PetscScalar z[], PetscCount zstride, PetscTCStream stream);
-/* Blocks of the launch that sweeps planes with 8 or 4 columns of X, of which the first begins at a multiple of 16 bytes, 0 where none does. A device without bulk copies, or with less shared memory than an H200, has none all the same */
-PETSC_INTERN unsigned AIJTCLayoutMatMultSweeps_CUDA(const AIJTCLayout *layout, PetscInt columns);

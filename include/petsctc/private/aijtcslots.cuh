@@ -236,9 +236,14 @@ __device__ __forceinline__ void ForBatch(const SliceView &s, int t, int lane, co
 template <int R, int U, int BYTES, class Values, Placing PLACING, int STEP, class X, class Before, class Add>
 __device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Before before_x, Add add)
 {
-  constexpr bool once = !std::is_same_v<Before, NothingBeforeX> && BYTES == 0 && STEP == 0; /* columns are known with the slots' heads, and are no constants apart: from the second batch on x and values are better asked for in any order */
-  int            t    = 0;
+  constexpr bool once  = !std::is_same_v<Before, NothingBeforeX> && BYTES == 0 && STEP == 0; /* columns are known with the slots' heads, and are no constants apart: from the second batch on x and values are better asked for in any order */
+  constexpr bool alike = PLACING == PLACING_PACKED && STEP == 0;                             /* one text for whole batches and the last one: masks decide what is read in any case */
+  int            t     = 0;
 
+  if constexpr (alike) {
+    for (; t < s.slots; t += U) ForBatch<R, U, BYTES, Values, PLACING, true, STEP>(s, t, lane, refs, x, before_x, add);
+    return;
+  }
   if constexpr (once) {
     if (U <= s.slots) {
       ForBatch<R, U, BYTES, Values, PLACING, false, STEP>(s, 0, lane, refs, x, before_x, add);
@@ -253,10 +258,16 @@ __device__ __forceinline__ void ForSlots(const SliceView &s, int lane, const Ref
 template <int R, int U, int BYTES, Placing PLACING, int STEP, class X, class Before, class Add>
 __device__ __forceinline__ void ForSlotsOfValues(const SliceView &s, int lane, const Refs<R, STEP> &refs, const X &x, Before before_x, Add add)
 {
+  constexpr bool stores = PLACING == PLACING_SPREAD && BYTES == 0 && (STEP || !std::is_same_v<Before, NothingBeforeX>); /* slices that are spread and not full store values where they store no deltas */
   const uint32_t values = s.form >> AIJTC_FORM_VALUE & 3;
 
-  if (s.form & AIJTC_FORM_CONST) ForSlots<R, U, BYTES, ConstValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
-  else if (values == AIJTC_VALUE_DOUBLE) ForSlots<R, U, BYTES, DoubleValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
+  if constexpr (!stores) {
+    if (s.form & AIJTC_FORM_CONST) {
+      ForSlots<R, U, BYTES, ConstValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
+      return;
+    }
+  }
+  if (values == AIJTC_VALUE_DOUBLE) ForSlots<R, U, BYTES, DoubleValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
   else if (values == AIJTC_VALUE_FLOAT) ForSlots<R, U, BYTES, FloatValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
   else ForSlots<R, U, BYTES, DictValues, PLACING, STEP>(s, lane, refs, x, before_x, add);
 }

@@ -19,13 +19,13 @@ struct PetscTCMeetings {
   unsigned *arrived[PETSCTC_MAX_COLUMNS];
 };
 
-template <bool tensor, class Step>
+template <class Step>
 __global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>)
-  PetscTCColumnsStepKernel(PetscInt n, const __grid_constant__ PetscTCColumnsStep<Step> steps, typename Step::Scalars *scalars, const __grid_constant__ PetscTCMeetings meetings, bool wide)
+  PetscTCColumnsStepKernel(PetscInt n, const __grid_constant__ PetscTCColumnsStep<Step> steps, typename Step::Scalars *scalars, const __grid_constant__ PetscTCMeetings meetings, bool tensor, bool wide)
 {
   const int c = (int)blockIdx.y;
 
-  PetscTCStepByBlocks<tensor>(n, steps.of(c), scalars + c, meetings.partial[c], meetings.arrived[c], wide);
+  PetscTCStepByBlocks(n, steps.of(c), scalars + c, meetings.partial[c], meetings.arrived[c], tensor, wide);
 }
 
 struct PetscTCColumnsBackend_CUDA : PetscTCBackend_CUDA {
@@ -38,7 +38,6 @@ struct PetscTCColumnsBackend_CUDA : PetscTCBackend_CUDA {
   template <class Step>
   static PetscErrorCode run_columns(PetscInt n, PetscInt columns, const PetscTCColumnsStep<Step> &steps, typename Step::Scalars *scalars, PetscTCColumnsWork<typename Step::Scalars> *work, PetscTCStream stream)
   {
-    const auto      kernel   = Step::sums > 0 && work->tensor ? PetscTCColumnsStepKernel<(Step::sums > 0), Step> : PetscTCColumnsStepKernel<false, Step>;
     PetscTCMeetings meetings = {};
     bool            wide     = true;
 
@@ -51,7 +50,7 @@ struct PetscTCColumnsBackend_CUDA : PetscTCBackend_CUDA {
       meetings.partial[c] = reduce.partial;
       meetings.arrived[c] = reduce.arrived;
     }
-    PetscCall(LaunchOverlapping(kernel, dim3(blocks(n), (unsigned)columns), 256, 0, stream, n, steps, scalars, meetings, wide));
+    PetscCall(LaunchOverlapping(PetscTCColumnsStepKernel<Step>, dim3(blocks(n), (unsigned)columns), 256, 0, stream, n, steps, scalars, meetings, (bool)work->tensor, wide));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   static PetscErrorCode allocate(PetscCount count, PetscScalar **array, PetscBool *room)

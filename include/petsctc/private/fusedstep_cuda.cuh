@@ -249,13 +249,12 @@ __device__ __forceinline__ bool PetscTCStepBegin(const Step &step, const typenam
 }
 
 /* A step on one system's vectors, by the blocks of the grid's first dimension */
-template <bool tensor, class Step>
-__device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool wide)
+template <class Step>
+__device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide)
 {
-  using Reduce = GridReduce<Step::sums, tensor>;
-  __shared__ typename Reduce::Shared shared;
-  double                             sum[Reduce::rows] = {};
-  typename Step::Scalars             s;
+  __shared__ GridReduceShared<Step::sums, 256> shared;
+  double                                       sum[Step::sum_size] = {};
+  typename Step::Scalars                       s;
 
   LetNextLaunchStart();
   WaitForLaunchBefore();
@@ -268,7 +267,7 @@ __device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step
     } else if (wide) PetscTCStepElements<true>(n, step, s, sum);
     else PetscTCStepElements<false>(n, step, s, sum);
   }
-  if (Reduce::grid(sum, partial, arrived, shared)) {
+  if (GridReduceBy<Step::sums>(tensor, sum, partial, arrived, shared)) {
     /* From memory again, rather than in registers all the way: nobody has written them yet */
     (void)PetscTCStepBegin(step, scalars, s);
     if (!PetscTCStepStopped<Step>(s)) step.end(s, shared.total);
@@ -280,10 +279,10 @@ __device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step
 template <class Step>
 constexpr int PETSCTC_STEP_BLOCKS = Step::inputs <= 5 ? 4 : 2;
 
-template <bool tensor, class Step>
-__global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>) PetscTCStepKernel(PetscInt n, Step step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool wide)
+template <class Step>
+__global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>) PetscTCStepKernel(PetscInt n, Step step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide)
 {
-  PetscTCStepByBlocks<tensor>(n, step, scalars, partial, arrived, wide);
+  PetscTCStepByBlocks(n, step, scalars, partial, arrived, tensor, wide);
 }
 
 struct PetscTCBackend_CUDA {
@@ -319,10 +318,7 @@ struct PetscTCBackend_CUDA {
       wide = wide && aligned(step.z) && aligned(step.blocks.d) && step.blocks.stride % 2 == 0;
       grid = chunks(n, step.blocks);
     }
-    /* A step without sums has nothing to fold: one kernel serves both */
-    const auto kernel = Step::sums > 0 && tensor ? PetscTCStepKernel<(Step::sums > 0), Step> : PetscTCStepKernel<false, Step>;
-
-    PetscCall(LaunchOverlapping(kernel, grid, 256, 0, stream, n, step, scalars, work->partial, work->arrived, wide));
+    PetscCall(LaunchOverlapping(PetscTCStepKernel<Step>, grid, 256, 0, stream, n, step, scalars, work->partial, work->arrived, (bool)tensor, wide));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 

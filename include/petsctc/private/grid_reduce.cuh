@@ -1,5 +1,5 @@
 /*
-   GridReduce<K, tensor>: K sums over all threads of a grid, in a fixed order, with one kernel launch. Device code, shared by all kernels that reduce.
+   GridReduce<K>: K sums over all threads of a grid, in a fixed order, with one kernel launch. Device code, shared by all kernels that reduce.
 
    Method   Every thread comes with K private sums.
             warp   tensor: products with ones, as in the paper. The 32 private sums of a dot product as B and ones as A: the accumulator's columns hold the 8 sums of its columns, two in each lane. The
@@ -21,19 +21,22 @@
 #include <petsctc/private/mma_f64.cuh>
 #include <petsctc/private/vecreduce.h>
 
+template <int K, int Threads>
+struct GridReduceShared {
+  double warp[K > 0 ? K : 1][Threads / 32]; /* an array of no elements is not C++ */
+  double total[K > 0 ? K : 1];
+  bool   last;
+};
+
 template <int K, bool tensor, int Threads = 256>
 struct GridReduce {
   static_assert(K >= 0 && K <= PETSCTC_MAX_DOTS, "more sums than a reduction has");
 
   static constexpr int threads = Threads; /* of a block */
   static constexpr int warps   = threads / 32;
-  static constexpr int rows    = K > 0 ? K : 1; /* an array of no elements is not C++ */
+  static constexpr int rows    = K > 0 ? K : 1;
 
-  struct Shared {
-    double warp[rows][warps];
-    double total[rows];
-    bool   last;
-  };
+  using Shared = GridReduceShared<K, Threads>;
 
   /* total[] <- the sums over the block, in all threads of warp 0. Between what other warps have done before and what warp 0 does after lies a __syncthreads() */
   __device__ __forceinline__ static void fold(const double sum[], Shared &shared, double total[])
@@ -55,21 +58,21 @@ struct GridReduce {
   }
 
   /* total[k] <- its sum over the first N lanes, a power of two; the others have 0. To all lanes; on CUDA cores to the first N */
-  template <int N, int Sums = K>
+  template <int N>
   __device__ __forceinline__ static void foldWarp(double total[])
   {
     if constexpr (tensor) {
-      double even[Sums > 0 ? Sums : 1], odd[Sums > 0 ? Sums : 1];
+      double even[rows], odd[rows];
 
 #pragma unroll
-      for (int k = 0; k < Sums; ++k) SM80_8x8x4_F64F64F64F64_TN::fma(even[k], odd[k], 1.0, total[k], 0.0, 0.0);
+      for (int k = 0; k < K; ++k) SM80_8x8x4_F64F64F64F64_TN::fma(even[k], odd[k], 1.0, total[k], 0.0, 0.0);
 #pragma unroll
-      for (int k = 0; k < Sums; ++k) SM80_8x8x4_F64F64F64F64_TN::fma(total[k], odd[k], even[k] + odd[k], 1.0, 0.0, 0.0);
+      for (int k = 0; k < K; ++k) SM80_8x8x4_F64F64F64F64_TN::fma(total[k], odd[k], even[k] + odd[k], 1.0, 0.0, 0.0);
     } else {
 #pragma unroll
       for (int distance = N / 2; distance > 0; distance /= 2) {
 #pragma unroll
-        for (int k = 0; k < Sums; ++k) total[k] += __shfl_xor_sync(0xffffffffu, total[k], distance);
+        for (int k = 0; k < K; ++k) total[k] += __shfl_xor_sync(0xffffffffu, total[k], distance);
       }
     }
   }
@@ -111,3 +114,13 @@ struct GridReduce {
     return threadIdx.x == 0;
   }
 };
+
+/* GridReduce::grid() where how sums are folded is known when the kernel runs: a branch of all threads, in place of a second kernel */
+template <int K>
+__device__ __forceinline__ bool GridReduceBy(bool tensor, const double sum[], double partial[], unsigned *arrived, GridReduceShared<K, 256> &shared)
+{
+  if constexpr (K > 0) {
+    if (tensor) return GridReduce<K, true>::grid(sum, partial, arrived, shared);
+  }
+  return GridReduce<K, false>::grid(sum, partial, arrived, shared);
+}

@@ -31,9 +31,8 @@ typedef enum {
 /* Recurrences of a method */
 typedef enum {
   KSPTC_VARIANT_CLASSIC,
-  KSPTC_VARIANT_SINGLE,    /* fewer reductions. CG: one; BiCGSTAB: two */
-  KSPTC_VARIANT_PIPELINED, /* where the matrix is on the chip */
-  KSPTC_VARIANT_AUTO       /* the one that is fastest, but never pipelined */
+  KSPTC_VARIANT_SINGLE, /* fewer reductions. CG: one; BiCGSTAB: two */
+  KSPTC_VARIANT_AUTO    /* the one that is fastest */
 } KSPTCVariant;
 
 /* What a method's resident solver is on a backend */
@@ -48,14 +47,13 @@ typedef struct {
   const KSPTCResidentKernel *kernel;          /* [KSPTC_BACKENDS] */
   KSPTCVectors               vectors;         /* of a block, at least */
   KSPTCVectors               thin;            /* of one that has others in device memory, with classic recurrences; no rows: its method has no such blocks */
-  PetscBool                  thin_first;      /* of its method: are they faster than what reads the matrix from its layout? Measured: docs/performance.md */
+  PetscBool                  thin_first;      /* of its method: are they faster than what reads the matrix from its layout? Measured: docs/log/2026-11.md */
   KSPTCVariant               wanted;          /* of the solve under way */
   KSPTCVariant               variant;         /* the same, resident: its recurrences */
-  PetscBool                  may_pipeline;    /* the same */
   PetscBool                  may_stream;      /* of its method: may the matrix be read from its layout? */
   PetscBool                  may_thin;        /* of the solve under way: thin blocks have no preconditioner from the right and no projection */
   PetscBool                  may_window;      /* likewise windows */
-  PetscCount                 windows_from[2]; /* of its method: nonzeros of a grid from which on windows are faster than a form, with classic recurrences and with others. Measured: docs/performance.md */
+  PetscCount                 windows_from[2]; /* of its method: nonzeros of a grid from which on windows are faster than a form, with classic recurrences and with others. Measured: docs/log/2026-11.md */
   PetscBool                  may_project;     /* of its method: may the preconditioner end with a projection? */
   KSPTCResidentChoice        choice;          /* option */
   PetscBool                  is;              /* of the solve under way, from its first iteration on */
@@ -156,8 +154,8 @@ struct _n_KSPTC {
   PetscErrorCode (*solve)(KSP, KSPTC);
   /* tc->variant has been set. NULL: the solve sees to it */
   PetscErrorCode (*choose)(KSP, KSPTC);
-  /* options of its own, NULL: none */
-  PetscErrorCode (*options)(KSPTC, PetscOptionItems);
+  /* developer options of its own, NULL: none */
+  PetscErrorCode (*options)(KSP, KSPTC);
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
 
@@ -170,17 +168,15 @@ struct _n_KSPTC {
   PetscInt     ahead;   /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
   PetscInt     nfused, nparent;
   PetscBool    last_fused;
-  PetscBool    last_pc_in_steps;       /* of the last fused solve */
-  PetscBool    last_sums;              /* the same: did a product bring its dot products? */
-  PetscBool    last_made;              /* the same: and make its vector? */
-  PetscBool    last_single;            /* the same: had it fewer reductions? */
-  PetscInt     last_directions;        /* the same: its solution followed so many iterations together, if more than one */
-  const char  *last_why;               /* why the last solve that was not fused was not */
-  const char  *last_why_not_ahead;     /* why the last fused solve began no iteration ahead, NULL if it did */
-  PetscBool    last_pipelined;         /* was the last fused solve? */
-  PetscInt     last_call;              /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
-  const char  *last_why_not_call;      /* why not, NULL if nobody asked */
-  const char  *last_why_not_pipelined; /* why the last fused solve was not, NULL if nobody asked */
+  PetscBool    last_pc_in_steps;   /* of the last fused solve */
+  PetscBool    last_sums;          /* the same: did a product bring its dot products? */
+  PetscBool    last_made;          /* the same: and make its vector? */
+  PetscBool    last_single;        /* the same: had it fewer reductions? */
+  PetscInt     last_directions;    /* the same: its solution followed so many iterations together, if more than one */
+  const char  *last_why;           /* why the last solve that was not fused was not */
+  const char  *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
+  PetscInt     last_call;          /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
+  const char  *last_why_not_call;  /* why not, NULL if nobody asked */
 
   KSPTCResident resident;
   KSPTCColumns  columns;

@@ -181,7 +181,7 @@ static inline PetscCount KSPTCLeastStreamed(PetscCount m, PetscCount nnz, KSPTCV
   return bytes / PetscMax(chip->blocks, 1) > chip->shared ? (PetscCount)(bytes - chip->blocks * chip->shared) : 0;
 }
 
-/* As how many nonzeros a row counts: by the vectors that a block holds. With those of thin blocks in device memory too, solves were slower, or the same (docs/performance.md) */
+/* As how many nonzeros a row counts: by the vectors that a block holds. With those of thin blocks in device memory too, solves were slower, or the same (docs/log/2026-11.md) */
 static inline PetscCount KSPTCRowWeight(const KSPTCForm *form)
 {
   const PetscCount nonzero = KSPTC_PLACE_BYTES, vectors = form->vectors.rows;
@@ -198,9 +198,8 @@ PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, con
 /* Values anew, from CSR arrays of the same pattern. can: not where there are more of them than a dictionary has room for, or device memory has none for a table of them; then nothing has changed, and the form has to be created anew. Waits for the device if it is coded */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
-/* y <- A x; y <- |A| |x|; vectors of the matrix */
+/* y <- A x; vectors of the matrix */
 PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
-PETSC_INTERN void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
 /* Of what the creates have made */
 PETSC_INTERN PetscErrorCode KSPTCOrderRelease_Host(KSPTCOrder *order);
 PETSC_INTERN PetscErrorCode KSPTCOrderRelease_CUDA(KSPTCOrder *order);

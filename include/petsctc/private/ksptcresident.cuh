@@ -45,6 +45,7 @@ struct KSPTCCall {
   unsigned           *verdict, *before; /* how this call ends, and how the one before has ended: there the next one's will be */
   unsigned            bound;            /* of a wait */
   KSPTCFault          fault;
+  bool                tensor; /* sums fold on the Tensor Core */
 
   __device__ __forceinline__ PetscTCPatience patience() const { return PetscTCPatience(late, verdict, bound); }
   /* A barrier of the block, before all others of the grid: has it nothing to do, since an earlier call has given up, or because it is to be absent? */
@@ -230,13 +231,6 @@ __device__ __forceinline__ double KSPTCCombine(double y, double z, double c)
   return fma(c, z, y);
 }
 
-/* The sum of a row, one of its slots more */
-template <bool magnitudes>
-__device__ __forceinline__ double KSPTCAddSlot(double sum, double value, double u)
-{
-  return magnitudes ? fma(fabs(value), fabs(u), sum) : fma(value, u, sum);
-}
-
 /* The row of a slice of this cut whose sum the thread gets, or one behind all */
 __device__ __forceinline__ int KSPTCRowOfLane(const KSPTCShare &own, int cut)
 {
@@ -330,7 +324,7 @@ struct KSPTCSlots {
 };
 
 /* KSPTCMult() of the slices that are not in shared memory, in the warps that would take them there: sets of slots, of one slice or of two, are in registers or on their way there */
-template <bool magnitudes, bool coded, class Ready, class Finish>
+template <bool coded, class Ready, class Finish>
 __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPTCShare &own, const double *u, Ready ready, Finish finish)
 {
   constexpr int step = KSPTC_LANES * KSPTC_STREAM;
@@ -361,7 +355,7 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
 #pragma unroll
     for (int d = 0; d < KSPTC_SETS; d++) {
 #pragma unroll
-      for (int k = 0; k < KSPTC_STREAM; k++) sum = KSPTCAddSlot<magnitudes>(sum, slots[d].value(k, own.dict), u[slots[d].place[k]]);
+      for (int k = 0; k < KSPTC_STREAM; k++) sum = fma(slots[d].value(k, own.dict), u[slots[d].place[k]], sum);
       const bool last = over[d];
 
       ask(slots[d], over[d]);
@@ -376,7 +370,7 @@ __device__ __forceinline__ void KSPTCMultStreamed(const KSPTCForm &A, const KSPT
 }
 
 /* The others */
-template <bool parts, bool magnitudes, bool coded, class Ready, class Finish>
+template <bool parts, bool coded, class Ready, class Finish>
 __device__ __forceinline__ void KSPTCMultHeld(const KSPTCShare &own, const double *u, Ready ready, Finish finish)
 {
   const int warp = threadIdx.x / KSPTC_LANES, lane = threadIdx.x % KSPTC_LANES, zero = own.rows + own.ghosts;
@@ -404,33 +398,33 @@ __device__ __forceinline__ void KSPTCMultHeld(const KSPTCShare &own, const doubl
         else value[k] = is ? own.value[place + KSPTC_LANES * k] : 0.0;
       }
 #pragma unroll
-      for (int k = 0; k < KSPTC_BATCH; k++) sum = KSPTCAddSlot<magnitudes>(sum, value[k], u[column[k]]);
+      for (int k = 0; k < KSPTC_BATCH; k++) sum = fma(value[k], u[column[k]], sum);
     }
     KSPTCFinishSlice<parts>(own, s, slice.y, sum, ahead, finish);
   }
 }
 
-/* Calls finish(row, sum, what ready(row) has returned before: a slice ahead, or, of slices that are not in shared memory, when the slots of its own are to be added) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. magnitudes: of |A| |u|. in_part: there may be slices that blocks
+/* Calls finish(row, sum, what ready(row) has returned before: a slice ahead, or, of slices that are not in shared memory, when the slots of its own are to be added) for every row of the block, in the thread that has the row's sum; u: of rows and ghosts, and the zero. in_part: there may be slices that blocks
    have no room for, and parts of rows; kernels for others have no code for these, and its registers for the rest */
-template <bool in_part, bool magnitudes = false, class Ready, class Finish>
+template <bool in_part, class Ready, class Finish>
 __device__ __forceinline__ void KSPTCMultReady(const KSPTCForm &A, const KSPTCShare &own, const double *u, Ready ready, Finish finish)
 {
-  if (A.coded) KSPTCMultHeld<in_part, magnitudes, true>(own, u, ready, finish);
-  else KSPTCMultHeld<in_part, magnitudes, false>(own, u, ready, finish);
+  if (A.coded) KSPTCMultHeld<in_part, true>(own, u, ready, finish);
+  else KSPTCMultHeld<in_part, false>(own, u, ready, finish);
   if constexpr (in_part) {
     if (own.held < own.slices) {
-      if (A.coded) KSPTCMultStreamed<magnitudes, true>(A, own, u, ready, finish);
-      else KSPTCMultStreamed<magnitudes, false>(A, own, u, ready, finish);
+      if (A.coded) KSPTCMultStreamed<true>(A, own, u, ready, finish);
+      else KSPTCMultStreamed<false>(A, own, u, ready, finish);
     }
     if (A.parts) KSPTCFinishParts(own, A.parts, ready, finish);
   }
 }
 
 /* The same with finish(row, sum) alone */
-template <bool in_part, bool magnitudes = false, class Finish>
+template <bool in_part, class Finish>
 __device__ __forceinline__ void KSPTCMult(const KSPTCForm &A, const KSPTCShare &own, const double *u, Finish finish)
 {
-  KSPTCMultReady<in_part, magnitudes>(
+  KSPTCMultReady<in_part>(
     A, own, u, [](int) { return 0; }, [&](int row, double sum, int) { finish(row, sum); });
 }
 
@@ -579,10 +573,10 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCForm *form, KSPTCVectors vectors)
   return {(unsigned)form->blocks, KSPTC_THREADS, KSPTCSharedBytes(form, vectors)};
 }
 
-/* Of a method's four kernels, with shuffles and with the Tensor Core, and the same for forms of which blocks have no room for all, or that have rows in parts: the one for such vectors */
-static inline int KSPTCKernelAt(const KSPTCForm *form, KSPTCVectors vectors, PetscBool tensor)
+/* Of a method's two kernels, the second for forms of which blocks have no room for all, or that have rows in parts: the one for such vectors */
+static inline int KSPTCKernelAt(const KSPTCForm *form, KSPTCVectors vectors)
 {
-  return (KSPTCHoldsPart(form, vectors) || form->parts ? 2 : 0) + (tensor ? 1 : 0);
+  return KSPTCHoldsPart(form, vectors) || form->parts ? 1 : 0;
 }
 
 /* Asks for all the shared memory that a block can have: others may use the kernel with another grid. can: so many blocks run at once with so many bytes */
@@ -615,6 +609,7 @@ static inline PetscErrorCode KSPTCFillCall(const KSPTCChunk<Scalars> *chunk, con
   call->before    = work->verdict + (work->calls + 1) % 2;
   call->bound     = PetscTCPatienceBound(work->patience);
   call->fault     = KSPTCNextFault(work);
+  call->tensor    = steps->tensor == PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,7 +3,7 @@
    sizes and a stream: no PETSc object.
 
    Scalars, records, stops and the meaning of an iteration are those of kspsteps.h: before and after a call, vectors and scalars are what the steps would have left after as many iterations, up to the
-   rounding of sums. How iterations are cut into calls changes no bit. (Pipelined recurrences, tccgpipelined.h: up to their rounding, which depends on the calls.)
+   rounding of sums. How iterations are cut into calls changes no bit.
 
    A call writes these vectors, the scalars and the records at its end only, and then all of its blocks do or none: until then it writes memory of its own, and vectors that say nothing between two iterations. If a block gives up
    waiting for the others (sum_barrier.cuh), everything is as it was before the call. So the steps can go on from there. Calls behind it do nothing; work->late says who it was.

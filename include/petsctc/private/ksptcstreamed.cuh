@@ -24,7 +24,6 @@ struct KSPTCStreamedProblem : KSPTCCall<Scalars, Vectors> {
   LayoutView A;
   PetscInt   m, slices;
   KSPTCDeal  deal;
-  bool       tensor; /* sums fold on the Tensor Core */
 };
 
 /* A vector of the rows of a block, on the chip or in device memory */
@@ -54,7 +53,7 @@ __device__ __noinline__ RowSums<R> KSPTCSumsOfSlice(const LayoutView &A, PetscIn
 }
 
 /* A block's share of the slices. R: rows of a lane in a slice. CALLS: slices that are not kept are added up by a function that is called. Iterations of CG gain by that where these slices are many (tetrahedra, random
-   values: 35.9 -> 31.7 us) and lose at most 1 %; those of BiCGSTAB, with more to carry across the call, lose 6 % where slices have few slots (docs/performance.md) */
+   values: 35.9 -> 31.7 us) and lose at most 1 %; those of BiCGSTAB, with more to carry across the call, lose 6 % where slices have few slots (docs/log/2026-11.md) */
 template <int R, bool CALLS = false>
 class KSPTCStreamedShare {
 public:
@@ -164,26 +163,8 @@ private:
   KSPTCKeptSlice   *slice_;
 };
 
-template <int K, int Threads = KSPTC_STREAMED_THREADS>
-union KSPTCStreamedSums
-{
-  typename GridReduce<K, true, Threads>::Shared  tensor;
-  typename GridReduce<K, false, Threads>::Shared core;
-};
-
-/* A barrier with K sums, folded as the problem says; orders: memory too. meanwhile: sum_barrier.cuh */
-template <int K, bool orders = false, int Threads, class Problem, class Barrier, class Derive, class Meanwhile>
-__device__ __forceinline__ bool KSPTCStreamedSum(const Problem &P, Barrier &barrier, const double sum[], KSPTCStreamedSums<K, Threads> &shared, PetscInt it, Derive derive, Meanwhile meanwhile)
-{
-  if (P.tensor) return barrier.template sum<GridReduce<K, true, Threads>, K, orders>(sum, shared.tensor, (int)it, meanwhile, derive);
-  return barrier.template sum<GridReduce<K, false, Threads>, K, orders>(sum, shared.core, (int)it, meanwhile, derive);
-}
-
-template <int K, bool orders = false, int Threads, class Problem, class Barrier, class Derive>
-__device__ __forceinline__ bool KSPTCStreamedSum(const Problem &P, Barrier &barrier, const double sum[], KSPTCStreamedSums<K, Threads> &shared, PetscInt it, Derive derive)
-{
-  return KSPTCStreamedSum<K, orders>(P, barrier, sum, shared, it, derive, [](uint64_t, int, int) { return true; });
-}
+template <int K>
+using KSPTCStreamedSums = GridReduceShared<K, KSPTC_STREAMED_THREADS>;
 
 /* ---- the host's side */
 
@@ -226,7 +207,6 @@ static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLay
   problem.m            = layout->m;
   problem.slices       = layout->nslices[AIJTC_ROWS];
   problem.deal         = KSPTCDealSlices(layout, least, most, &chip);
-  problem.tensor       = steps->tensor == PETSC_TRUE;
   const KSPTCGrid grid = KSPTCGridOf(problem.deal);
   PetscCall(KSPTCResidentLaunch(kernel, &grid, &problem, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -50,7 +50,7 @@ static inline PetscBool KSPTCKeepsSlots(const AIJTCLayout *A)
   return (PetscBool)(A->nvalue < A->nnz && A->params.bs == 1);
 }
 
-/* Is it faster than steps around products? Rows of many nonzeros are best read by more warps than a resident kernel has. Measured: docs/performance.md */
+/* Is it faster than steps around products? Rows of many nonzeros are best read by more warps than a resident kernel has. Measured: docs/log/2026-11.md */
 static inline PetscBool KSPTCStreamsWell(const AIJTCLayout *A)
 {
   const PetscCount long_rows = 32;

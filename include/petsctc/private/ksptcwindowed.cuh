@@ -60,7 +60,6 @@ struct KSPTCWindowedProblem : KSPTCCall<Scalars, Vectors> {
   const PetscScalar     *values; /* if each entry has its own */
   PetscInt               m;
   KSPTCWindowShape       shape;
-  bool                   tensor; /* sums fold on the Tensor Core */
 };
 
 /* A thread's row: its number in the block, its place in the windows, the matrix's row; is there one? */
@@ -382,7 +381,6 @@ static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], cons
   problem.slots        = (const KSPTCWindowTurn *)work->slots;
   problem.values       = work->values;
   problem.m            = layout->m;
-  problem.tensor       = steps->tensor == PETSC_TRUE;
   const KSPTCGrid grid = KSPTCGridOf(problem.shape);
   PetscCall(KSPTCResidentLaunch(kernels[work->values ? 1 : 0], &grid, &problem, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

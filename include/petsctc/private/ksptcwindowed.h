@@ -158,7 +158,7 @@ PETSCTC_HOST_DEVICE KSPTCWindowCopy KSPTCCopyOf(const KSPTCWindows *windows, con
 /* Windows for a layout, by what is known of it without a look at its slices, and so many blocks: halo and planes as they come from how far rows reach. False: there are none */
 static inline PetscBool KSPTCWindowsOf(const AIJTCLayout *A, int blocks, KSPTCWindows *windows)
 {
-  const PetscCount weight_number = 4, weight_copy = 128; /* an element that is copied: 1. Measured: docs/performance.md */
+  const PetscCount weight_number = 4, weight_copy = 128; /* an element that is copied: 1. Measured: docs/log/2026-11.md */
   const PetscInt   mean  = (PetscInt)((A->nnz - 1) / PetscMax(A->m - A->nempty, 1)) + 1;
   PetscCount       least = PETSC_INT64_MAX;
 

@@ -10,7 +10,7 @@
             Lanes look together: a lane that left the loop by itself would leave the others to look one after the other, which took 2,500 cycles instead of 1,300. They look again only for the records of those
             32 blocks of which one is missing, and each record has a sector of memory for itself: all blocks look at the same few lines, and who looks is in the way of who stores.
    Copies   of the records, which lanes of a warp store at once and of which each block looks at one: fewer blocks look at the same lines. Iterations of classic conjugate gradients are up to 7 % faster with four; others are
-            not, or slower (docs/performance.md).
+            not, or slower (docs/log/2026-11.md).
    Tags     grow by one with every barrier, also from one kernel to the next: nothing is ever cleared, and a kernel leaves the tag of its last barrier to the next. Two bits tell four barriers apart, so a record of two
             sums is stored at every barrier, whether it has such sums or not.
    Two arrays of records are enough, taken by turns. A block stores its record of barrier b + 2 where that of barrier b was. It has then left barrier b + 1, so it has read there a record of every other
@@ -236,15 +236,6 @@ __device__ __forceinline__ bool PetscTCFetchAll(const PetscTCTagged *from, At at
   return true;
 }
 
-/* How many lanes of warp 0 have what a reduction of a block folds: on CUDA cores as many as there are warps */
-template <class Reduce>
-struct PetscTCFolded;
-
-template <int K, bool tensor, int Threads>
-struct PetscTCFolded<GridReduce<K, tensor, Threads>> {
-  static constexpr int lanes = tensor ? 32 : Threads / 32;
-};
-
 /* MostBlocks of a grid, MostSums of a barrier, of which the first 2 Pairs share records: as many as most barriers have; none where a thread has 64 registers, of which a look at five such records takes too many.
    Copies of the records that a warp stores at once, up to 32 / MostSums */
 template <int MostBlocks, int MostSums, int Pairs, int Copies = 1>
@@ -257,8 +248,8 @@ public:
   static constexpr int apart   = Pairs > 0 ? 2 : 1;                                         /* a record has a sector, the least that is read from L2, for itself */
   static constexpr int records = apart * 2 * each * Copies * 32 * turns;                    /* room for them, all zero before the first barrier ever */
 
-  /* tag: the last one given. By all threads; nobody may change *tag before all have come to the first barrier */
-  __device__ SumBarrier(PetscTCPair *record, const uint64_t *tag, const PetscTCPatience &patience) : record_(record), tag_(*tag), patience_(patience) { }
+  /* tag: the last one given. tensor: sums fold on the Tensor Core. By all threads; nobody may change *tag before all have come to the first barrier */
+  __device__ SumBarrier(PetscTCPair *record, const uint64_t *tag, bool tensor, const PetscTCPatience &patience) : record_(record), tag_(*tag), tensor_(tensor), patience_(patience) { }
 
   /* The tags of the last barrier, to be left to the next kernel, and of the next */
   __device__ uint64_t               last() const { return tag_; }
@@ -267,8 +258,13 @@ public:
 
   /* By all threads of all blocks. derive(total), in all threads of warp 0 of each, gets the sums over the grid of sum[k]; meanwhile(tag, thread, threads), in the threads of the other warps, of which this is
      one, is done while they come in and says whether it could. What both leave in shared memory is there for all after. orders: memory too, as order() does. False: given up, leave the kernel */
-  template <class Reduce, int K, bool orders = false, class Meanwhile, class Derive>
-  __device__ __forceinline__ bool sum(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive)
+  template <bool orders = false, int K, int Threads, class Meanwhile, class Derive>
+  __device__ __forceinline__ bool sum(const double sum[], GridReduceShared<K, Threads> &shared, int iteration, Meanwhile meanwhile, Derive derive)
+  {
+    return tensor_ ? sumBy<true, orders>(sum, shared, iteration, meanwhile, derive) : sumBy<false, orders>(sum, shared, iteration, meanwhile, derive);
+  }
+  template <bool tensor, bool orders, int K, int Threads, class Meanwhile, class Derive>
+  __device__ __forceinline__ bool sumBy(const double sum[], GridReduceShared<K, Threads> &shared, int iteration, Meanwhile meanwhile, Derive derive)
   {
     static_assert(!orders || Copies == 1, "one lane has a fence before what it stores");
     constexpr int two        = K < 2 * pairs ? (K + 1) / 2 : pairs;       /* warps that collect two sums, or one if that is all .. */
@@ -278,15 +274,15 @@ public:
     bool          well;
 
     ++tag_;
-    fold<Reduce, K>(sum, shared, total);
+    fold<tensor>(sum, shared, total);
     if (warp == 0) {
       if constexpr (orders) release(); /* fold() has had a barrier of the block */
       leave<K>(total);
     }
     if (warp < collectors) {
-      if constexpr (two == collectors) well = collectTwo<Reduce, (K > 1 ? 2 : 1)>(warp, total, iteration);
-      else if (warp < two) well = collectTwo<Reduce, 2>(warp, total, iteration);
-      else well = collectOne<Reduce>(warp, total[0], iteration);
+      if constexpr (two == collectors) well = collectTwo<tensor, (K > 1 ? 2 : 1)>(warp, total, iteration);
+      else if (warp < two) well = collectTwo<tensor, 2>(warp, total, iteration);
+      else well = collectOne<tensor>(warp, total[0], iteration);
       if (orders && warp == 0) __threadfence();
       if (collectors > 1 && threadIdx.x % 32 == 0) {
         const int first = warp < two ? 2 * warp : warp + two;
@@ -295,7 +291,7 @@ public:
         if (warp < two && first + 1 < K) shared.total[first + 1] = total[1];
       }
     } else {
-      well = meanwhile(tag_, (int)threadIdx.x - 32 * collectors, Reduce::threads - 32 * collectors);
+      well = meanwhile(tag_, (int)threadIdx.x - 32 * collectors, Threads - 32 * collectors);
     }
     if constexpr (collectors > 1) { /* else warp 0 has them */
       well = __syncthreads_and(well);
@@ -306,10 +302,23 @@ public:
     return __syncthreads_and(well);
   }
 
+  /* The same with nothing to do meanwhile */
+  template <bool orders = false, int K, int Threads, class Derive>
+  __device__ __forceinline__ bool sum(const double sum[], GridReduceShared<K, Threads> &shared, int iteration, Derive derive)
+  {
+    return this->template sum<orders>(
+      sum, shared, iteration, [](uint64_t, int, int) { return true; }, derive);
+  }
+
   /* sum() of K sums, three or four, of which derive(total), in warp 0, gets the first two, and judge(total), in all threads of warp 1, the others: neither waits for the other's, and the block's threads come together once less.
      Both do their part at the same time, and what they leave for each other is there behind the barrier */
-  template <class Reduce, int K, class Meanwhile, class Derive, class Judge>
-  __device__ __forceinline__ bool sumApart(const double sum[], typename Reduce::Shared &shared, int iteration, Meanwhile meanwhile, Derive derive, Judge judge)
+  template <int K, int Threads, class Meanwhile, class Derive, class Judge>
+  __device__ __forceinline__ bool sumApart(const double sum[], GridReduceShared<K, Threads> &shared, int iteration, Meanwhile meanwhile, Derive derive, Judge judge)
+  {
+    return tensor_ ? sumApartBy<true>(sum, shared, iteration, meanwhile, derive, judge) : sumApartBy<false>(sum, shared, iteration, meanwhile, derive, judge);
+  }
+  template <bool tensor, int K, int Threads, class Meanwhile, class Derive, class Judge>
+  __device__ __forceinline__ bool sumApartBy(const double sum[], GridReduceShared<K, Threads> &shared, int iteration, Meanwhile meanwhile, Derive derive, Judge judge)
   {
     static_assert(pairs == 2 && K > 2 && K <= 4, "a record of two sums for each of two warps");
     const int warp = threadIdx.x / 32;
@@ -317,14 +326,14 @@ public:
     bool      well;
 
     ++tag_;
-    fold<Reduce, K>(sum, shared, total);
+    fold<tensor>(sum, shared, total);
     if (warp == 0) leave<K>(total);
     if (warp < 2) {
-      well = collectTwo<Reduce, 2>(warp, total, iteration);
+      well = collectTwo<tensor, 2>(warp, total, iteration);
       if (well && warp == 0) derive(total);
       if (well && warp == 1) judge(total);
     } else {
-      well = meanwhile(tag_, (int)threadIdx.x - 64, Reduce::threads - 64);
+      well = meanwhile(tag_, (int)threadIdx.x - 64, Threads - 64);
     }
     return __syncthreads_and(well);
   }
@@ -358,13 +367,13 @@ public:
 
 private:
   /* The block's sums, in all lanes of warp 0 that leave() has records for */
-  template <class Reduce, int K>
-  __device__ __forceinline__ static void fold(const double sum[], typename Reduce::Shared &shared, double total[])
+  template <bool tensor, int K, int Threads>
+  __device__ __forceinline__ void fold(const double sum[], GridReduceShared<K, Threads> &shared, double total[]) const
   {
     constexpr int left = Copies * (K > pairs ? K : pairs);
 
-    Reduce::fold(sum, shared, total);
-    if constexpr (left > PetscTCFolded<Reduce>::lanes) {
+    GridReduce<K, tensor, Threads>::fold(sum, shared, total);
+    if constexpr (!tensor && left > Threads / 32) { /* on CUDA cores as many lanes have them as there are warps */
       if (threadIdx.x >= 32) return;
 #pragma unroll
       for (int k = 0; k < K; ++k) total[k] = __shfl_sync(0xffffffffu, total[k], 0);
@@ -426,7 +435,7 @@ private:
   }
 
   /* By a warp: the first of the two sums of a pair over the blocks, or both, in all lanes */
-  template <class Reduce, int Sums>
+  template <bool tensor, int Sums>
   __device__ __forceinline__ bool collectTwo(int kind, double total[], int iteration) const
   {
     PetscTCPair pair[turns];
@@ -439,12 +448,12 @@ private:
       total[0] += PetscTCNumberOf(pair[n].low);
       if (Sums > 1) total[1] += PetscTCNumberOf(pair[n].high);
     }
-    Reduce::template foldWarp<32, Sums>(total);
+    GridReduce<Sums, tensor>::template foldWarp<32>(total);
     return true;
   }
 
   /* The same of another one */
-  template <class Reduce>
+  template <bool tensor>
   __device__ __forceinline__ bool collectOne(int kind, double &total, int iteration) const
   {
     double number[turns];
@@ -453,11 +462,12 @@ private:
     total = number[0];
 #pragma unroll
     for (int n = 1; n < turns; ++n) total += number[n];
-    Reduce::template foldWarp<32, 1>(&total);
+    GridReduce<1, tensor>::template foldWarp<32>(&total);
     return true;
   }
 
   PetscTCPair    *record_;
   uint64_t        tag_;
+  bool            tensor_;
   PetscTCPatience patience_;
 };

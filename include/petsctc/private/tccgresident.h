@@ -11,7 +11,6 @@ typedef struct {
   const PetscScalar *diagonal; /* of B, NULL if there is no preconditioner */
   PetscScalar       *w;        /* work, may be z; where A p is carried, that */
   PetscBool          constant; /* B ends with the projection against a constant null space; then there is a diagonal, and z what the steps leave of it (kspsteps.h: mean, shift) */
-  const PetscScalar *b;        /* the right-hand side, for those that make the residual anew (tccgpipelined.h) */
   PetscScalar       *s;        /* work where A p is carried (kspsteps.h: advance), else NULL */
 } TCCGVectors;
 
@@ -75,15 +74,15 @@ PETSCTC_HOST_DEVICE TCCGJudged TCCGJudge(const PetscTCTest &test, PetscScalar sq
   return {square, s.stop};
 }
 
-/* What the end of an iteration and the beginning of the next change, but for the test and what it looks at, as it was before: for those who begin it before they know what the test says */
+/* What the beginning of an iteration changes, as it was before: for those who begin it before they know what the test says */
 typedef struct {
-  PetscReal beta, betaold, a, b, dpi, dpiold, zs;
+  PetscReal a, b, dpi, dpiold, zs;
 } TCCGBefore;
 
 /* The end of an iteration with this z.r */
 PETSCTC_HOST_DEVICE TCCGBefore TCCGEndUntested(TCCGScalars &s, PetscScalar zr)
 {
-  const TCCGBefore before = {s.beta, s.betaold, s.a, s.b, s.dpi, s.dpiold, s.zs};
+  const TCCGBefore before = {s.a, s.b, s.dpi, s.dpiold, s.zs};
 
   s.betaold = s.beta;
   s.beta    = zr;
@@ -91,7 +90,7 @@ PETSCTC_HOST_DEVICE TCCGBefore TCCGEndUntested(TCCGScalars &s, PetscScalar zr)
 }
 
 /* The next has not begun */
-PETSCTC_HOST_DEVICE void TCCGTakeBackBeginning(TCCGScalars &s, const TCCGBefore &before)
+PETSCTC_HOST_DEVICE void TCCGTakeBack(TCCGScalars &s, const TCCGBefore &before)
 {
   s.a      = before.a;
   s.b      = before.b;
@@ -99,14 +98,6 @@ PETSCTC_HOST_DEVICE void TCCGTakeBackBeginning(TCCGScalars &s, const TCCGBefore 
   s.dpiold = before.dpiold;
   s.zs     = before.zs;
   s.stop   = 0.0;
-}
-
-/* And this one has not ended */
-PETSCTC_HOST_DEVICE void TCCGTakeBack(TCCGScalars &s, const TCCGBefore &before)
-{
-  TCCGTakeBackBeginning(s, before);
-  s.beta    = before.beta;
-  s.betaold = before.betaold;
 }
 
 /* norm: that of TCCGAddJudged() */

@@ -1,6 +1,7 @@
 /*
    Dot products in a fixed summation order: the same input gives the same bits on every run. Raw pointers, sizes and a stream: no PETSc object.
-   Launchers of both backends have one signature. The results stay where the vectors live (device memory for _CUDA).
+   Launchers of both backends have one signature. The results stay where the vectors live (device memory for _CUDA). On a device only the norm is a launch of its own: solvers take their dot products in
+   steps (fusedstep.h) and products (aijtclayout.h).
 */
 #pragma once
 
@@ -26,9 +27,8 @@ PETSC_INTERN PetscErrorCode PetscTCReduceWorkCreate_CUDA(PetscTCReduceWork *work
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkDestroy_Host(PetscTCReduceWork *work);
 PETSC_INTERN PetscErrorCode PetscTCReduceWorkDestroy_CUDA(PetscTCReduceWork *work);
 
-/* result[k] <- x . y[k], k < count <= 8, one pass over x; each has the bits of a dot product alone. tensor: partial sums folded on the Tensor Core, else by shuffles on CUDA cores */
-PETSC_INTERN PetscErrorCode PetscTCMDot_Host(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
-PETSC_INTERN PetscErrorCode PetscTCMDot_CUDA(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
-/* result[0] <- sqrt(x . x) */
+/* result[k] <- x . y[k], k < count <= 8, one pass over x; each has the bits of a dot product alone */
+PETSC_INTERN PetscErrorCode PetscTCMDot_Host(PetscInt n, const PetscScalar x[], PetscInt count, const PetscScalar *const y[], PetscScalar result[]);
+/* result[0] <- sqrt(x . x). tensor: partial sums folded on the Tensor Core, else by shuffles on CUDA cores */
 PETSC_INTERN PetscErrorCode PetscTCNorm2_Host(PetscInt n, const PetscScalar x[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode PetscTCNorm2_CUDA(PetscInt n, const PetscScalar x[], PetscScalar result[], PetscBool tensor, PetscTCReduceWork *work, PetscTCStream stream);

@@ -41,17 +41,15 @@ PetscErrorCode KSPTCCountFused(KSPTC tc)
 {
   PetscFunctionBegin;
   PetscCall(KSPTCRegisterCitation());
-  tc->last_fused             = PETSC_TRUE;
-  tc->last_pc_in_steps       = PETSC_FALSE;
-  tc->number                 = 0.0;
-  tc->last_sums              = PETSC_FALSE;
-  tc->last_made              = PETSC_FALSE;
-  tc->last_single            = PETSC_FALSE;
-  tc->last_directions        = 1;
-  tc->last_call              = 0;
-  tc->last_why_not_call      = NULL;
-  tc->last_pipelined         = PETSC_FALSE;
-  tc->last_why_not_pipelined = NULL;
+  tc->last_fused        = PETSC_TRUE;
+  tc->last_pc_in_steps  = PETSC_FALSE;
+  tc->number            = 0.0;
+  tc->last_sums         = PETSC_FALSE;
+  tc->last_made         = PETSC_FALSE;
+  tc->last_single       = PETSC_FALSE;
+  tc->last_directions   = 1;
+  tc->last_call         = 0;
+  tc->last_why_not_call = NULL;
   tc->nfused++;
   petsctc_counts.fused++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,6 +126,8 @@ static PetscErrorCode KSPDestroy_TC(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static const char *const KSPTCChoices[] = {"false", "true", "decide"}; /* as KSPTCChoice */
+
 /* Of the solves, and how the last one ran */
 static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
 {
@@ -140,11 +140,10 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));
   if (tc->last_made) PetscCall(PetscViewerASCIIPrintf(viewer, "  vectors that are multiplied are made in that pass\n"));
   if (tc->last_single) PetscCall(PetscViewerASCIIPrintf(viewer, "  recurrences with a reduction less\n"));
-  if (tc->last_why_not_pipelined) PetscCall(PetscViewerASCIIPrintf(viewer, "  not pipelined (last: %s)\n", tc->last_why_not_pipelined));
   if (tc->last_call) {
     const PetscBool thin = (PetscBool)(!tc->resident.layout && KSPTCIsThin(&tc->resident));
 
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s%s%s\n", tc->last_call, tc->last_pipelined ? ", pipelined" : "",
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s%s\n", tc->last_call,
                                      tc->resident.layout ? ", the matrix read from its layout" : (tc->resident.work.in_part ? ", part of the matrix read from device memory" : ""),
                                      !thin ? "" : (tc->resident.thin.rows > 1 ? ", vectors in device memory but for two" : ", vectors in device memory but for one")));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -171,18 +170,12 @@ static PetscErrorCode KSPView_TC(KSP ksp, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* -ksp_TYPE_NAME (true|false|decide). set: it is there */
-PetscErrorCode KSPTCChoiceFromOptions(KSPTC tc, const char option[], const char text[], KSPTCChoice *choice, PetscBool *set, PetscOptionItems PetscOptionsObject)
+static PetscErrorCode KSPTCChoiceFromText(const char value[], KSPTCChoice *choice)
 {
-  static const char *const choices[] = {"false", "true", "decide"}; /* as KSPTCChoice */
-  char                     name[64], value[16];
-  PetscBool                decide, on;
+  PetscBool decide, on;
 
   PetscFunctionBegin;
-  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_%s", tc->name, option));
-  PetscCall(PetscOptionsString(name, text, tc->page, choices[*choice], value, sizeof(value), set));
-  if (!*set) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscStrcasecmp(value, choices[KSPTC_CHOICE_DECIDE], &decide));
+  PetscCall(PetscStrcasecmp(value, KSPTCChoices[KSPTC_CHOICE_DECIDE], &decide));
   if (decide) *choice = KSPTC_CHOICE_DECIDE;
   else {
     PetscCall(PetscOptionsStringToBool(value, &on));
@@ -191,24 +184,55 @@ PetscErrorCode KSPTCChoiceFromOptions(KSPTC tc, const char option[], const char 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -ksp_TYPE_NAME (true|false|decide). set: it is there */
+PetscErrorCode KSPTCChoiceFromOptions(KSPTC tc, const char option[], const char text[], KSPTCChoice *choice, PetscBool *set, PetscOptionItems PetscOptionsObject)
+{
+  char name[64], value[16];
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_%s", tc->name, option));
+  PetscCall(PetscOptionsString(name, text, tc->page, KSPTCChoices[*choice], value, sizeof(value), set));
+  if (*set) PetscCall(KSPTCChoiceFromText(value, choice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Options for tests and measurements, which -help does not list: left open, the library chooses (docs/developer.md) */
+static PetscErrorCode KSPTCDeveloperOptions(KSP ksp, KSPTC tc)
+{
+  PetscOptions options = ((PetscObject)ksp)->options;
+  const char  *prefix  = ((PetscObject)ksp)->prefix;
+  char         name[64], value[16];
+  PetscInt     ahead = tc->ahead;
+  PetscBool    set;
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_product_sums", tc->name));
+  PetscCall(PetscOptionsGetBool(options, prefix, name, &tc->sums, NULL));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_product_vector", tc->name));
+  PetscCall(PetscOptionsGetString(options, prefix, name, value, sizeof(value), &set));
+  if (set) PetscCall(KSPTCChoiceFromText(value, &tc->makes));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_uniform_pc", tc->name));
+  PetscCall(PetscOptionsGetBool(options, prefix, name, &tc->factors, NULL));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
+  PetscCall(PetscOptionsGetInt(options, prefix, name, &ahead, NULL));
+  PetscCheck(ahead == PETSC_DECIDE || (ahead >= 0 && ahead <= PETSCTC_MAX_AHEAD), PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_OUTOFRANGE, "%s %" PetscInt_FMT ": use 0 to %d, or decide", name, ahead, (int)PETSCTC_MAX_AHEAD);
+  tc->ahead = ahead;
+  if (tc->options) PetscCall((*tc->options)(ksp, tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPTCVariantFromOptions(KSP ksp, KSPTC tc, PetscOptionItems PetscOptionsObject)
 {
-  static const char *const names[]    = {"classic", "single", "pipelined", "auto"}; /* as KSPTCVariant */
-  const bool               pipelines  = tc->resident.kernel[KSPTC_HOST].create[KSPTC_VARIANT_PIPELINED] != NULL;
-  const char *const        choices[]  = {names[0], names[1], names[pipelines ? 2 : 3], names[3]};
-  const KSPTCVariant       variants[] = {KSPTC_VARIANT_CLASSIC, KSPTC_VARIANT_SINGLE, pipelines ? KSPTC_VARIANT_PIPELINED : KSPTC_VARIANT_AUTO, KSPTC_VARIANT_AUTO};
+  static const char *const choices[] = {"classic", "single", "auto"}; /* as KSPTCVariant */
   char                     name[64];
   PetscInt                 choice;
   PetscBool                set;
 
   PetscFunctionBegin;
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_variant", tc->name));
-  PetscCall(PetscOptionsEList(name,
-                              pipelines ? "Recurrences: PETSc's, those with fewer reductions, those with one barrier where the matrix is on the chip, which may take more iterations, or (auto) those with fewer reductions where that is faster"
-                                        : "Recurrences: PETSc's, those with fewer reductions, or (auto) these where that is faster",
-                              tc->page, choices, pipelines ? 4 : 3, names[tc->variant], &choice, &set));
+  PetscCall(PetscOptionsEList(name, "Recurrences: PETSc's, those with fewer reductions, or (auto) these where that is faster", tc->page, choices, PETSC_STATIC_ARRAY_LENGTH(choices), choices[tc->variant], &choice, &set));
   if (!set) PetscFunctionReturn(PETSC_SUCCESS);
-  tc->variant = variants[choice];
+  tc->variant = (KSPTCVariant)choice;
   if (tc->choose) PetscCall((*tc->choose)(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -219,7 +243,6 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   KSPTC                    tc;
   char                     name[64];
   PetscInt                 unit;
-  PetscBool                set;
 
   PetscFunctionBegin;
   PetscCall(KSPTCGet(ksp, &tc));
@@ -231,18 +254,11 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_mma", tc->name));
   PetscCall(PetscOptionsEList(name, "Units that fold the partial sums of dot products on a GPU", tc->page, units, 2, units[unit], &unit, NULL));
   tc->tensor = unit == 0 ? PETSC_TRUE : PETSC_FALSE; /* from the next solve on */
-  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_product_sums", tc->name));
-  PetscCall(PetscOptionsBool(name, "Take dot products with a product of the matrix in its pass, where it is a MATAIJTC", tc->page, tc->sums, &tc->sums, NULL));
-  PetscCall(KSPTCChoiceFromOptions(tc, "product_vector", "And make the vector that is multiplied in that pass, where it can: true, false, or decide", &tc->makes, &set, PetscOptionsObject));
-  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_ahead", tc->name));
-  PetscCall(PetscOptionsRangeInt(name, "Iterations begun before the host has looked at the norm of the one before them: 0 to 16, or decide", tc->page, tc->ahead, &tc->ahead, NULL, PETSC_DECIDE, PETSCTC_MAX_AHEAD));
-  PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_uniform_pc", tc->name));
-  PetscCall(PetscOptionsBool(name, "Run without a preconditioner that is one number, Jacobi's of a constant diagonal, which is then a factor of norms", tc->page, tc->factors, &tc->factors, NULL));
   PetscCall(KSPTCVariantFromOptions(ksp, tc, PetscOptionsObject));
   PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
-  if (tc->options) PetscCall((*tc->options)(tc, PetscOptionsObject));
   PetscCall(KSPTCColumnsSetFromOptions(ksp, tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
+  PetscCall(KSPTCDeveloperOptions(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -199,7 +199,7 @@ static const char *KSPTCColumnsMore(KSP ksp, const KSPTC tc)
 
 /*
    Where the choice is left open. A block moves 80 n bytes a column and iteration of CG besides the product (96 n with a diagonal), in 4 launches, of BiCGSTAB 144 n (176 n), in 7; resident solves move less. With the matrix on the chip
-   8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/performance.md); beside gathered layouts with forms of which up to 20 MB are read in
+   8 columns took 0.85 to 1.6 of the time that they take one by one, with that read from its layout 1.0 to 1.7, where the steps would do them 0.5 to 0.97 (docs/log/2026-11.md); beside gathered layouts with forms of which up to 20 MB are read in
    every product 0.97 to 1.45, of more 0.7 to 1.16. From 128 bytes a row on that is read most of an iteration of such solves, and a block of 8 takes 0.4 to 0.6 of their time, one of 4 0.65 to 0.9, one of 2 1.1 to 1.3. Without preconditioner the steps of BiCGSTAB move 32 n less than a block, which must save as much: 7 of 8 times that a layout is read by two products.
 */
 static PetscErrorCode KSPTCColumnsPay(KSP ksp, KSPTC tc, Mat A, PetscInt columns, const char **why)

@@ -135,7 +135,7 @@ static PetscErrorCode KSPTCFillForm(PetscInt m, PetscCount nnz, const PetscInt i
 /* Of how many nonzeros a form is not worth it, where there may be windows with constant slots instead, and a call has not found that there are none */
 static PetscCount KSPTCFormLimit(const KSPTCResident *state, Mat A)
 {
-  if (!state->may_window || state->wanted == KSPTC_VARIANT_PIPELINED) return PETSC_COUNT_MAX; /* pipelined recurrences need a form */
+  if (!state->may_window) return PETSC_COUNT_MAX;
   if (state->windowless == ((PetscObject)A)->id && state->windowless_state == A->nonzerostate) return PETSC_COUNT_MAX;
   return state->windows_from[state->wanted == KSPTC_VARIANT_CLASSIC ? 0 : 1];
 }
@@ -152,7 +152,7 @@ static PetscBool KSPTCWindowsPay(const KSPTCResident *state, Mat A, const AIJTCL
 }
 
 /* Is a form of which so many bytes are read in every product faster than what there is without it? What is in L2 comes at once; a layout that resident kernels can read is waited for,
-   slots first and then x, so that a byte of it costs some eight of a form. Where the steps' products gather x, a form is faster whatever its size, as far as that was tried. Measured: docs/performance.md */
+   slots first and then x, so that a byte of it costs some eight of a form. Where the steps' products gather x, a form is faster whatever its size, as far as that was tried. Measured: docs/log/2026-11.md */
 static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount streamed, const AIJTCLayout *layout, const KSPTCChip *chip)
 {
   constexpr PetscCount in_cache = 48000000, beside_gathered = 240000000, of_layout = 8;
@@ -166,7 +166,7 @@ static PetscBool KSPTCFormPays(const KSPTCResident *state, Mat A, PetscCount str
 }
 
 /* Beside a gathered layout, is a form likely of which so little is read in every product that 8 solves one by one are faster than a block of them? A block's ghosts are estimated by what the lists of as many rows have
-   besides those: all rows of such a layout are short, and lists have all their columns. Measured: docs/performance.md */
+   besides those: all rows of such a layout are short, and lists have all their columns. Measured: docs/log/2026-11.md */
 PetscErrorCode KSPTCFormLikely(KSP ksp, KSPTC tc, Mat A, const AIJTCLayout *layout, PetscBool *likely)
 {
   constexpr PetscCount little = 24000000;
@@ -331,14 +331,12 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, KSPTCVariant v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The recurrences to be tried with the matrix on the chip, in this order; their number. Those with one reduction are KSPCG's own where they are asked for: nothing stands in for them. Left open they are the ones with fewest barriers, but never
-   pipelined: these may take twice as many iterations */
+/* The recurrences to be tried with the matrix on the chip, in this order; their number. Those with one reduction are KSPCG's own where they are asked for: nothing stands in for them. Left open they are the ones with fewest barriers */
 static int KSPTCCandidates(const KSPTCResident *state, KSPTCVariant candidates[2])
 {
   candidates[0] = state->wanted == KSPTC_VARIANT_AUTO ? (KSPTCIsThin(state) ? KSPTC_VARIANT_CLASSIC : KSPTC_VARIANT_SINGLE) : state->wanted;
-  if (candidates[0] == KSPTC_VARIANT_PIPELINED && !state->may_pipeline) candidates[0] = KSPTC_VARIANT_CLASSIC;
   candidates[1] = KSPTC_VARIANT_CLASSIC;
-  return state->wanted == KSPTC_VARIANT_AUTO || candidates[0] == KSPTC_VARIANT_PIPELINED ? 2 : 1;
+  return state->wanted == KSPTC_VARIANT_AUTO ? 2 : 1;
 }
 
 /* The first of them that there is room for */
@@ -467,20 +465,12 @@ static void KSPTCLearnOfWindows(KSPTCResident *state, Mat A)
   state->windowless_state = state->streamed_pattern;
 }
 
-static const char not_pipelined[] = "the solve is not resident, or the matrix is not on the chip with all vectors, or has a null space";
-
-/* Other recurrences have no projection. Pipelined ones make the residual anew from the right-hand side, which need not live where the solution does */
-static PetscErrorCode KSPTCMayWant(KSP ksp, KSPTC tc, PetscBool identity, const KSPTCDiagonal *D)
+/* Other recurrences have no projection */
+static void KSPTCMayWant(KSP ksp, KSPTCResident *state, PetscBool identity, const KSPTCDiagonal *D)
 {
-  KSPTCResident *state = &tc->resident;
-
-  PetscFunctionBegin;
   if (D->projection) state->wanted = KSPTC_VARIANT_CLASSIC;
-  state->may_thin     = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
-  state->may_window   = (PetscBool)((identity || state->may_thin) && !D->projection);
-  state->may_pipeline = PETSC_TRUE;
-  if (state->wanted == KSPTC_VARIANT_PIPELINED && tc->backend == KSPTC_CUDA) PetscCall(PetscTCVecOnDevice(ksp->vec_rhs, &state->may_pipeline));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  state->may_thin   = (PetscBool)(ksp->pc_side == PC_LEFT && !D->projection);
+  state->may_window = (PetscBool)((identity || state->may_thin) && !D->projection);
 }
 
 /* Has a block given up waiting in an earlier solve with this pattern? */
@@ -510,12 +500,11 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
 
   PetscFunctionBegin;
   tc->resident.is = PETSC_FALSE;
-  if (tc->variant == KSPTC_VARIANT_PIPELINED) tc->last_why_not_pipelined = not_pipelined;
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentLegal(ksp, tc, A, v, D, why));
   if (!*why) PetscCall(KSPTCWasLate(tc, A, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCMayWant(ksp, tc, identity, D));
+  KSPTCMayWant(ksp, &tc->resident, identity, D);
   KSPTCLearnOfWindows(&tc->resident, A);
   PetscCall(KSPTCPlaceMatrix(tc, A, identity, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
@@ -526,10 +515,8 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   tc->resident.is         = PETSC_TRUE;
   tc->resident.steps_lead = tc->lead;
-  tc->last_pipelined      = (PetscBool)(tc->resident.variant == KSPTC_VARIANT_PIPELINED);
   tc->last_call           = PETSCTC_MAX_CALL;
-  if (tc->last_pipelined) tc->last_why_not_pipelined = NULL;
-  tc->lead = PETSCTC_MAX_CALL;
+  tc->lead                = PETSCTC_MAX_CALL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -537,11 +524,9 @@ PetscErrorCode KSPTCResidentSetUp(KSP ksp, KSPTC tc, Mat A, const Vec v[], Petsc
 PetscErrorCode KSPTCResidentLeave(KSPTC tc, PetscInt its, const char *why)
 {
   PetscFunctionBegin;
-  tc->resident.is    = PETSC_FALSE;
-  tc->resident.its   = its;
-  tc->last_pipelined = PETSC_FALSE;
-  tc->last_call      = 0;
-  if (tc->variant == KSPTC_VARIANT_PIPELINED) tc->last_why_not_pipelined = not_pipelined;
+  tc->resident.is       = PETSC_FALSE;
+  tc->resident.its      = its;
+  tc->last_call         = 0;
   tc->lead              = tc->resident.steps_lead;
   tc->last_why_not_call = why ? why : "the device refused to launch the cooperative kernel";
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -573,8 +558,7 @@ PetscErrorCode KSPTCResidentSetFromOptions(KSPTC tc, PetscOptionItems PetscOptio
 
   PetscFunctionBegin;
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_resident", tc->name));
-  PetscCall(PetscOptionsString(name, "Run many iterations in one call, vectors on the chip, where that is legal and they fit: true, false or decide; form or layout: only if the matrix is on the chip, or read from its layout", tc->page,
-                               choices[tc->resident.choice], value, sizeof(value), &set));
+  PetscCall(PetscOptionsString(name, "Run many iterations in one call, vectors on the chip, where that is legal and they fit: true, false or decide", tc->page, choices[tc->resident.choice], value, sizeof(value), &set));
   if (!set) PetscFunctionReturn(PETSC_SUCCESS);
   tc->resident.late_id = 0; /* another try */
   for (int k = KSPTC_RESIDENT_DECIDE; k <= KSPTC_RESIDENT_LAYOUT && !same; k++) {

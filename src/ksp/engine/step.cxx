@@ -71,7 +71,7 @@ PetscErrorCode KSPTCMultSums(KSP ksp, KSPTC tc, Mat A, Vec x, Vec w, Vec u, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where the user leaves it open: on the host it is a pass more; on a GPU less comes from memory, but more work is between the copies. Measured: docs/performance.md */
+/* Where the user leaves it open: on the host it is a pass more; on a GPU less comes from memory, but more work is between the copies. Measured: docs/log/2026-11.md */
 static PetscBool KSPTCMakingPays(const struct _n_KSPTC *tc)
 {
   const PetscInt large = 5000000; /* rows */

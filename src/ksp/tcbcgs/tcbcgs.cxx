@@ -464,61 +464,48 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    Options Database Keys:
 +  -ksp_type tcbcgs               - selects this type
 .  -ksp_tcbcgs_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPBCGS` does
-.  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
-.  -ksp_tcbcgs_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process and the preconditioner is none or one number, add the dot products with a product while it is made (default)
-.  -ksp_tcbcgs_product_vector <decide> - (true|false|decide) and make s, which the second product multiplies, in that pass too
-.  -ksp_tcbcgs_ahead <decide>     - (decide|0 to 16) iterations begun before the host has looked at the one before them
-.  -ksp_tcbcgs_uniform_pc (true|false) - run without a preconditioner that is one number, as `PCJACOBI` on a uniform grid, which is then a factor of norms (default)
-.  -ksp_tcbcgs_resident <decide>  - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
 .  -ksp_tcbcgs_variant <classic>  - (classic|single|auto) recurrences
--  -ksp_tcbcgs_matsolve <decide>  - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
+.  -ksp_tcbcgs_resident <decide>  - (true|false|decide) keep the vectors on the GPU's chip and run up to 64 iterations in one call
+.  -ksp_tcbcgs_matsolve <decide>  - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
+-  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 
    Level: beginner
 
    Notes:
-   This is `KSPBCGS` with another way through an iteration: vector updates and the dot products that follow them share one pass over the vectors, the scalars stay in the
-   memory of the vectors, and the host reads them once an iteration. Norm types, preconditioning sides, monitors, convergence tests, reasons, residual histories and
-   iteration counts are those of `KSPBCGS` up to rounding. Any matrix and any preconditioner will do.
+   This is `KSPBCGS` with another way through an iteration. A vector update and the dot products that follow it share one pass over the vectors. The scalars stay in
+   the memory of the vectors. Norm types, preconditioning sides, monitors, convergence tests, reasons, residual histories and iteration counts are those of `KSPBCGS`
+   up to rounding, to which BiCGSTAB is sensitive. Any matrix and any preconditioner will do. Sums are added in a fixed order: two runs give the same bits.
 
    A solve that cannot be fused runs `KSPBCGS`'s own code: on several processes, when eigenvalue estimates were requested, with a nonzero initial guess and right
-   preconditioning, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
+   preconditioning, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds and says why, see `KSPTCGetSolveCounts()`.
 
    `KSPBCGS` adds the initial guess of an earlier solve with right preconditioning to the solution of every later one; this type does not.
 
-   The flops logged are those of `KSPBCGS`, 2 n more an iteration with `-ksp_tcbcgs_variant single` and some 2 n more a solve, but for one that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
-   application of the matrix and of the preconditioner may have run and been logged.
+   On a GPU the host may begin iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same
+   bits. A few products and applications of the preconditioner more may run and be logged. This takes effect with the default convergence test, monitors that look
+   at the norm alone, and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
 
-   `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one they work as with any that is not PETSc's own.
+   From the left `PCJACOBI` is part of the steps, and so are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to 16 rows. Their flops are logged, their applications are
+   not. A `PCJACOBI` that is one positive number is, from either side, not applied in iterations; from the left it is a factor of the norm. With one of these or
+   `PCNONE` from the left the projection against a null space of the constants (`MatSetNullSpace()`) is part of the steps too.
 
-   With `-ksp_tcbcgs_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
-   a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
-   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU with
-   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0.
+   `-ksp_tcbcgs_resident` takes a sequential `MATAIJTC`, from the left without null space, `PCNONE` or `PCJACOBI` from either side, the default convergence test, and
+   monitors that look at the norm alone. The matrix is on the chip too where it fits, up to about 1.6 million nonzeros on an H200, else as much of it as fits, or it
+   is read from its layout; the vectors must fit. `decide` does so where it is expected to be faster, `true` wherever it is possible. Iterates differ from those of
+   the steps by rounding. `-ksp_view` says whether a solve was resident, or why not. A kernel of which a block waits 2 s for the others gives up; it has then changed
+   nothing, the steps go on with the solve, and `-ksp_view` says so.
 
-   `PCJACOBI` whose diagonal is one positive number everywhere is applied at the beginning of a solve alone, from either side: iterates do not depend on it, and from the left the norm has it for a factor. Any other
-   `PCJACOBI` from the left is part of the steps: no application of it is logged, its flops are. So are `PCPBJACOBI` and `PCVPBJACOBI` from the left with blocks of up to
-   16 rows: they are applied once at the beginning of a solve, and once for each column of the largest block and once more where blocks are not known yet, in the first solve and after preconditioner or matrix have changed.
-   With one of these or `PCNONE` from the left the projection against a null space of the constants alone (`MatSetNullSpace()`) is part of the steps too.
+   `-ksp_tcbcgs_variant single` has two reductions an iteration instead of three, and a pass over the vectors less: r.rp of the next iteration is made of s.rp and
+   t.rp. Norms are still those of the residual that is there, and tested in every iteration. Iteration counts differ somewhat. `auto` takes it but where the matrix is
+   read from its layout, for which there are `classic` recurrences alone.
 
-   With `-ksp_tcbcgs_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC`, from the left without null space,
-   `PCNONE` or `PCJACOBI` from either side, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 1.6 million nonzeros the matrix is on
-   the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`); beyond, as much of it as fits beside the vectors, up to about 600,000 rows with few neighbours in other blocks, and the rest is read from device
-   memory in every product. With more rows, up to about 1.6 million, or more neighbours, and recurrences that are not to be `single`, the vectors that no product multiplies by are in device memory, too. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
-   faster, and so does `decide` on a GPU, where the steps are not: up to 48 MB of a form are read in a product, 240 MB of one of an unstructured mesh, and a layout for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
-   A block of the kernel that waits for the others for 2 s, in which the kernel runs, gives up. The call has then changed nothing: the steps go on with the solve, `-ksp_view` says so, and solves with that pattern of the matrix are not resident any more until the option is set anew.
+   `-ksp_tcbcgs_matsolve` takes up to 8 right-hand sides through an iteration together, with one product of the matrix with a block of vectors. Each column has its
+   own recurrences and ends by itself. Counts, reasons, histories and monitors come column by column, as if they had been solved one after the other. It takes what
+   `-ksp_tcbcgs_resident` takes, but no null space, `PCJACOBI` from the left only, and `classic` recurrences.
 
-   `-ksp_tcbcgs_variant` chooses the recurrences. `classic` are those of `KSPBCGS`. `single` has two reductions an iteration instead of three, and a pass over the vectors less: r.rp of the next iteration is made of
-   s.rp and t.rp, which are summed with t.s and t.t, so that r and the next direction are made together. Norms are still those of the residual that is there, and tested in every iteration; iterates differ by rounding, to which BiCGSTAB is
-   sensitive: iteration counts differ somewhat. With the matrix read from its layout recurrences are `classic`: `single` is then not resident, and `auto`, which is `single` elsewhere, is `classic`. There are no pipelined recurrences: each of the two products waits for all of the vector that it multiplies anyway.
-
-   `KSPMatSolve()` takes up to 8 right-hand sides through an iteration together with `-ksp_tcbcgs_matsolve true`, with one pass over the matrix for all of them; each column has its own recurrences, and results, counts, reasons, histories and
-   monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tcbcgs_resident` takes, but no null space, with `classic` recurrences, and `PCJACOBI` from
-   the left only. Left open it takes blocks on a GPU where solves one by one would not be resident with most of the matrix on the chip, or with that read from its layout if it has less than 128 bytes a row or there are less than 4 columns; without preconditioner for matrices only of which a product reads at least 18 bytes a row.
-
-   With `-ksp_tcbcgs_product_vector` the product that multiplies s makes it in its pass, with the same bits on a GPU; left open that is on a GPU for grids of 5 million points and more, whose planes the product of a `MATAIJTC` sweeps. On the host, with `true`,
-   it is a pass more.
-
-   Sums are added in a fixed order: two runs give the same bits.
+   The flops logged are those of `KSPBCGS`, 2 n more an iteration with `-ksp_tcbcgs_variant single` and some 2 n more a solve. In a solve that breaks down on a GPU one
+   more application of the matrix and of the preconditioner may have run and been logged. `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one
+   they work as with any that is not PETSc's own.
 
 .seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
 M*/

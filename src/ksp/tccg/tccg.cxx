@@ -520,7 +520,7 @@ static PetscErrorCode TCCGTakeDiagonal(KSP ksp, KSP_TCCG *cg)
 /* How many directions are kept in a solve whose iterations begin ahead: those besides KSPCG's must find room */
 static PetscErrorCode TCCGKeepDirections(KSP ksp, KSP_TCCG *cg)
 {
-  const PetscInt large = 1500000; /* rows from which on vectors come from device memory in every iteration. Measured: docs/performance.md */
+  const PetscInt large = 1500000; /* rows from which on vectors come from device memory in every iteration. Measured: docs/log/2026-11.md */
   PetscBool      room  = PETSC_TRUE;
 
   PetscFunctionBegin;
@@ -633,13 +633,13 @@ static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPTCOptions_TCCG(KSPTC tc, PetscOptionItems PetscOptionsObject)
+static PetscErrorCode KSPTCOptions_TCCG(KSP ksp, KSPTC tc)
 {
   KSP_TCCG *cg   = (KSP_TCCG *)tc;
   PetscInt  many = cg->directions;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsInt("-ksp_tccg_directions", "Directions kept where iterations begin ahead, so that the solution follows so many iterations together: 1, 4, or decide", tc->page, many, &many, NULL));
+  PetscCall(PetscOptionsGetInt(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_tccg_directions", &many, NULL));
   PetscCheck(many == PETSC_DECIDE || many == 1 || many == PETSCTC_LATE, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-ksp_tccg_directions %" PetscInt_FMT ": it must be 1, %d or decide", many, (int)PETSCTC_LATE);
   cg->directions = many;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -736,70 +736,52 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    Options Database Keys:
 +  -ksp_type tccg                - selects this type
 .  -ksp_tccg_fused (true|false)  - run the iteration in fused steps where that is legal (default), or always as `KSPCG` does
-.  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
-.  -ksp_tccg_product_sums (true|false) - where the matrix is a `MATAIJTC` on one process, add p.Ap while Ap is made (default)
-.  -ksp_tccg_product_vector <decide> - (true|false|decide) and make p in that pass too
-.  -ksp_tccg_ahead <decide>      - (decide|0 to 16) iterations begun before the host has looked at the one before them
-.  -ksp_tccg_uniform_pc (true|false) - run without a preconditioner that is one number, as `PCJACOBI` on a uniform grid, which is then a factor of norms (default)
-.  -ksp_tccg_directions <decide> - (decide|1|4) directions kept where iterations begin ahead, so that the solution follows so many iterations together
-.  -ksp_tccg_resident <decide>   - (true|false|decide|form|layout) keep vectors on the chip, and the matrix if it fits, and run many iterations in one call
-.  -ksp_tccg_variant <classic>   - (classic|single|pipelined|auto) recurrences
--  -ksp_tccg_matsolve <decide>   - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
+.  -ksp_tccg_variant <classic>   - (classic|single|auto) recurrences
+.  -ksp_tccg_resident <decide>   - (true|false|decide) keep the vectors on the GPU's chip and run up to 64 iterations in one call
+.  -ksp_tccg_matsolve <decide>   - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
+-  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 
    Level: beginner
 
    Notes:
-   This is `KSPCG` with another way through an iteration: vector updates and the dot products that follow them share one pass over the vectors, the scalars stay in the
-   memory of the vectors, and the host reads them once an iteration. All options of `KSPCG` are options of this type too; norm types, monitors, convergence tests, reasons,
-   residual histories and iteration counts are the same up to rounding. Any matrix and any preconditioner will do.
+   This is `KSPCG` with another way through an iteration. A vector update and the dot products that follow it share one pass over the vectors. The scalars stay in
+   the memory of the vectors. All options of `KSPCG` are options of this type too. Norm types, monitors, convergence tests, reasons, residual histories and
+   iteration counts are those of `KSPCG` up to rounding. Any matrix and any preconditioner will do. Sums are added in a fixed order: two runs give the same bits.
 
-   A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with a trust-region radius or an objective
-   target, with monitors or a test of the user's and single reduction, or `-ksp_check_norm_iteration` and the natural norm, and for vectors that are neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds, see `KSPTCGetSolveCounts()`.
+   A solve that cannot be fused runs `KSPCG`'s own code: on several processes, when eigenvalue estimates were requested, with a trust-region radius or an
+   objective target, with single reduction and monitors or a test of the user's, with `-ksp_check_norm_iteration` and the natural norm, and for vectors that are
+   neither `VECSEQ` nor `VECSEQCUDA`. `-ksp_view` counts both kinds and says why, see `KSPTCGetSolveCounts()`.
 
-   The flops logged are those of `KSPCG`, but for a solve that breaks down on a GPU: the fused steps go on to the end of the iteration in which one of them finds that, so one more
-   application of the matrix and of the preconditioner may have run and been logged.
+   On a GPU the host may begin iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same
+   bits. A few products and applications of the preconditioner more may run and be logged. This takes effect with the default convergence test, monitors that look
+   at the norm alone, and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
 
-   `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one they work as with any that is not PETSc's own.
+   `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`, and so are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to
+   16 rows. Their flops are logged, their applications are not. A `PCJACOBI` that is one positive number is a factor of norms and is not applied in iterations. The
+   projection against a null space of the constants (`MatSetNullSpace()`) is part of the steps too.
 
-   With `-ksp_tccg_ahead` the host begins iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same bits;
-   a few products and preconditioner applications more are run and logged. It takes effect with the default convergence test, monitors that look at the norm alone, assembled
-   matrices, and the common preconditioners that are one fixed operation; otherwise `-ksp_view` says why not. Left open it is 2 on a GPU with
-   `PCNONE`, `PCJACOBI`, `PCPBJACOBI` or `PCVPBJACOBI`, 1 for more than 1.5 million rows, and else 0. The solution then follows one iteration late, or with `-ksp_tccg_directions 4`
-   four iterations together, for which three vectors more are kept: the same bits with less memory traffic. Left open that is on a GPU from 1.5 million rows on, where there is room.
+   `-ksp_tccg_resident` takes a sequential `MATAIJTC` without null space or with that of the constants, `PCNONE` or `PCJACOBI`, the default convergence test, and
+   monitors that look at the norm alone. The matrix is on the chip too where it fits, up to about 2 million nonzeros on an H200, else as much of it as fits, or it is
+   read from its layout; the vectors must fit. `decide` does so where it is expected to be faster, `true` wherever it is possible. Iterates differ from those of the
+   steps by rounding. `-ksp_view` says whether a solve was resident, or why not. A kernel of which a block waits 2 s for the others gives up; it has then changed
+   nothing, the steps go on with the solve, and `-ksp_view` says so.
 
-   `PCJACOBI` whose diagonal is one positive number everywhere is applied at the beginning of a solve alone: iterates do not depend on it, and norms have it for a factor. Any other
-   `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`: no application of it is logged, its flops are. So is the projection against a null space of the constants alone
-   (`MatSetNullSpace()`), with it or with `PCNONE`. So are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to 16 rows: they are applied once at the beginning of a solve, and once for each column of the largest
-   block and once more where blocks are not known yet, in the first solve and after preconditioner or matrix have changed; with `single` they are applied by themselves.
+   `-ksp_tccg_variant single` takes the recurrences of `KSPCGUseSingleReduction()`, `auto` takes them where the solve is resident with all its vectors and has no
+   null space. Iteration counts differ by one or two in many solves.
 
-   With `-ksp_tccg_resident` the vectors stay in the shared memory of the GPU's multiprocessors and up to 64 iterations are one call of a kernel. That takes a sequential `MATAIJTC` without null space, or with that of the constants,
-   `PCNONE` or `PCJACOBI`, the default convergence test, and monitors that look at the norm alone; otherwise the steps run and `-ksp_view` says why. Up to about 2 million nonzeros the matrix is on
-   the chip too (`form`), if it keeps its CSR arrays on the device (`MatAIJTCSetKeepCSR()`); beyond, as much of it as fits beside the vectors, and the rest is read from device memory in every product, up to about 900,000 rows with few
-   neighbours in other blocks; with more, or without room for a preconditioner, blocks are thin where the layout cannot be read instead, or with `form`: they hold the direction, up to some 3 million rows, and the other vectors as far as there is room. Others are read from their layout (`layout`), up to about 1.8 million rows on an H200, if that has neither tiles nor long rows nor lists of columns. `true` takes either, the one that is expected to be
-   faster, and so does `decide` on a GPU, where the steps are not: up to 48 MB of a form are read in a product, 240 MB of one of an unstructured mesh, and a layout for one unknown a node and rows of up to 32 nonzeros in the mean. Iterates differ from those of the steps by rounding.
-   A block of the kernel that waits for the others for 2 s, in which the kernel runs, gives up. The call has then changed nothing: the steps go on with the solve, `-ksp_view` says so, and solves with that pattern of the matrix are not resident any more until the option is set anew.
+   `-ksp_tccg_matsolve` takes up to 8 right-hand sides through an iteration together, with one product of the matrix with a block of vectors. Each column has its
+   own recurrences and ends by itself. Counts, reasons, histories and monitors come column by column, as if they had been solved one after the other. It takes what
+   `-ksp_tccg_resident` takes, but no null space, with `classic` recurrences, and no guess, DM or functions of the user's for each solve. The batch size
+   (`KSPSetMatSolveBatchSize()`) is respected.
 
-   `-ksp_tccg_variant` chooses the recurrences. `classic` are those of `KSPCG`. `single` are those of `KSPCGUseSingleReduction()`, with one barrier an iteration
-   where the matrix is on the chip and two instead of three where its layout is read. `pipelined` are those of `KSPPIPECG`, with one barrier an iteration instead
-   of two, for resident solves with the matrix on the chip (`form`) and the right-hand side where the solution is; other solves stay classic and `-ksp_view` says so. `auto` is `single` where
-   a solve is resident with all vectors and has no null space, and `classic` for others; it is never `pipelined`. Rounding errors grow in pipelined recurrences: every 64 iterations, and before anything ends a solve, the residual and the products that are carried are made anew from the iterate and the direction. The true residual at the end is that of `KSPCG` within a factor of two.
-   Iteration counts differ, by a percent or two in many solves. On coefficients that jump by 1e5 pipelined recurrences can take about twice as many iterations as `KSPCG`, and so they can near the attainable accuracy, where `KSPCG` goes by a residual that is not that of its iterate any more.
-
-   `KSPMatSolve()` takes up to 8 right-hand sides at once with `-ksp_tccg_matsolve true`: one product of the matrix with a block of vectors, and steps that go over all of them. Each column has its own recurrences and ends by itself;
-   counts, reasons, histories and monitors come column by column, as if they had been solved one after the other, which is done where blocks are not possible: they take what `-ksp_tccg_resident` takes, but no null space, with `classic`
-   recurrences, and no guess, DM, or functions of the user's for each solve. `decide` takes blocks on a GPU where they are expected to be faster: not where solves one by one would be resident with most of the matrix on the chip, or with that read from its layout if it has less than 128 bytes a row or there are less than 4 columns. The batch size (`KSPSetMatSolveBatchSize()`) is respected.
-
-   With `-ksp_tccg_product_vector` the product that multiplies p makes it in its pass, with the same bits on a GPU; left open that is on a GPU for grids of 5 million points and more, whose planes the product of a `MATAIJTC` sweeps. It is made so where four directions are kept and the solution does not follow with it, and z is r. On the host, with `true`,
-   it is a pass more.
-
-   Sums are added in a fixed order: two runs give the same bits.
+   The flops logged are those of `KSPCG`, but for a solve that breaks down on a GPU: one more application of the matrix and of the preconditioner may have run and
+   been logged. `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one they work as with any that is not PETSc's own.
 
    References:
    M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
-   P. Ghysels, W. Vanroose, Hiding global synchronization latency in the preconditioned Conjugate Gradient algorithm, Parallel Computing 40, 2014;
    Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 
-.seealso: [](ch_ksp), `KSPCG`, `KSPPIPECG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`, `KSPMatSolve()`
+.seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`, `KSPMatSolve()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 {

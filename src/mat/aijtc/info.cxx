@@ -78,7 +78,6 @@ static PetscErrorCode MatAIJTCAddInfo(const MatAIJTCClass *c, const Mat_AIJTC *t
     info->short_row      = l->params.short_max;
     info->sort_window    = l->params.window;
     info->rows_per_lane  = l->params.rrows;
-    info->tile_groups    = l->params.rtile;
     info->block_size     = l->params.bs;
     info->common_offsets = l->common;
     info->near_columns   = l->params.near;
@@ -156,13 +155,11 @@ static PetscErrorCode MatAIJTCViewLayout(const MatAIJTCClass *c, const MatAIJTCS
   PetscFunctionBegin;
   PetscCall(PetscViewerASCIIPrintf(viewer, "    rows: long=%" PetscCount_FMT ", medium=%" PetscCount_FMT ", short=%" PetscCount_FMT ", empty=%" PetscCount_FMT "%s\n", i->rows_long, i->rows_medium, i->rows_short, i->rows_empty,
                                    c->mpi ? " (of both blocks)" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "    form=%s: a row of at most %" PetscInt_FMT " nonzeros takes a lane, of more than %" PetscInt_FMT " is cut into pieces, others go into tiles; sorting window=%" PetscInt_FMT "\n",
-                                   MatAIJTCFormTypes[s->form], i->short_row, i->long_row, i->sort_window));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "    form=%s: a row of at most %" PetscInt_FMT " nonzeros takes a lane, of more than %" PetscInt_FMT " is cut into pieces, others go into tiles; sorting window=%" PetscInt_FMT "\n", MatAIJTCForms[s->form],
+                                   i->short_row, i->long_row, i->sort_window));
   PetscCall(PetscViewerASCIIPrintf(viewer, "    rows share their offsets: %s\n", rule));
-  PetscCall(PetscViewerASCIIPrintf(viewer,
-                                   "    slices: pieces=%" PetscCount_FMT ", tiles=%" PetscCount_FMT ", rows=%" PetscCount_FMT " (of consecutive rows=%" PetscCount_FMT "); rows per lane=%" PetscInt_FMT ", tile groups=%" PetscInt_FMT
-                                   ", block size=%" PetscInt_FMT "\n",
-                                   i->slices_long, i->slices_tile, i->slices_row, i->slices_consecutive, i->rows_per_lane, i->tile_groups, i->block_size));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "    slices: pieces=%" PetscCount_FMT ", tiles=%" PetscCount_FMT ", rows=%" PetscCount_FMT " (of consecutive rows=%" PetscCount_FMT "); rows per lane=%" PetscInt_FMT ", block size=%" PetscInt_FMT "\n",
+                                   i->slices_long, i->slices_tile, i->slices_row, i->slices_consecutive, i->rows_per_lane, i->block_size));
   if (i->gathered_columns) PetscCall(PetscViewerASCIIPrintf(viewer, "    gathered: blocks of %" PetscInt_FMT " slices, %" PetscCount_FMT " columns in their lists\n", i->gather_slices, i->gathered_columns));
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "    compress=%s: slices with offsets of 0 bytes=%" PetscCount_FMT ", 1=%" PetscCount_FMT ", 2=%" PetscCount_FMT ", 4=%" PetscCount_FMT "; values constant=%" PetscCount_FMT ", dictionary=%" PetscCount_FMT

@@ -52,7 +52,7 @@ PetscErrorCode MatAIJTCTooLarge(Mat A, PetscBool *large)
 }
 
 /* What was set, and for the rest what fits an m x n matrix */
-PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *p)
+PetscErrorCode MatAIJTCResolveParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *p)
 {
   static const AIJTCCompress compress[] = {AIJTC_COMPRESS_BOTH, AIJTC_COMPRESS_OFF, AIJTC_COMPRESS_PATTERN, AIJTC_COMPRESS_VALUE};
   const MatAIJTCSettings    *s          = &tc->settings;
@@ -64,7 +64,6 @@ PetscErrorCode MatAIJTCGetParams(const Mat_AIJTC *tc, PetscInt m, PetscInt n, Pe
   p->short_max = s->form == MAT_AIJTC_FORM_TILE ? 0 : s->form == MAT_AIJTC_FORM_ROW ? PETSC_DECIDE : s->short_row;
   p->window    = s->window;
   p->rrows     = s->rows_per_lane;
-  p->rtile     = s->tile_groups;
   p->bs        = PETSC_DECIDE;
   p->compress  = (AIJTCCompress)c;
   p->dict_min  = PETSC_DECIDE;
@@ -105,7 +104,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Device(Mat A, Mat_AIJTC *tc, PetscCoun
   PetscCall(MatAIJTCGetDeviceValues(A, &a));
   PetscCall(PetscLogGpuTimeBegin());
   PetscCall(AIJTCProbe_CUDA(A->rmap->n, i, j, a, &traits, stream));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, &traits, &params));
+  PetscCall(MatAIJTCResolveParams(tc, A->rmap->n, A->cmap->n, nnz, &traits, &params));
   ierr              = AIJTCLayoutBuild_CUDA(A->rmap->n, A->cmap->n, i, j, a, &params, &tc->layout, stream);
   tc->layout.common = traits.common;
   PetscCall(PetscLogGpuTimeEnd());
@@ -129,7 +128,7 @@ static PetscErrorCode MatAIJTCBuildLayout_Host(Mat A, Mat_AIJTC *tc, PetscCount 
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &i, &j, &done));
   PetscCall(MatSeqAIJGetArrayRead(A, &a));
   PetscCall(AIJTCProbe_Host(m, i, j, a, &traits, NULL));
-  PetscCall(MatAIJTCGetParams(tc, A->rmap->n, A->cmap->n, nnz, &traits, &params));
+  PetscCall(MatAIJTCResolveParams(tc, A->rmap->n, A->cmap->n, nnz, &traits, &params));
   ierr              = AIJTCLayoutBuild_Host(m, A->cmap->n, i, j, a, &params, &tc->layout, NULL);
   tc->layout.common = traits.common;
   PetscCall(MatSeqAIJRestoreArrayRead(A, &a));

@@ -40,7 +40,7 @@ static PetscErrorCode MatAIJTCTransposedDestroy(PetscCtxRt ctx)
 static PetscErrorCode MatAIJTCTransposedParams(const void *ctx, PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *traits, AIJTCParams *params)
 {
   PetscFunctionBegin;
-  PetscCall(MatAIJTCGetParams((const Mat_AIJTC *)ctx, m, n, nnz, traits, params));
+  PetscCall(MatAIJTCResolveParams((const Mat_AIJTC *)ctx, m, n, nnz, traits, params));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

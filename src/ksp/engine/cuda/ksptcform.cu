@@ -23,10 +23,10 @@
    References
      CUDA Core Compute Libraries (CUB), DeviceScan, DeviceRadixSort
 */
-#include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <petscdevice_cuda.h>
 #include <petsctc/private/devicescratch.h>
+#include <petsctc/private/devicesort.h>
 #include <petsctc/private/ksptcform.h>
 #include <petsctc/private/ksptcregions.h>
 #include <thrust/iterator/counting_iterator.h>
@@ -521,14 +521,14 @@ PetscErrorCode SortRows(const PetscInt i[], Scratch<int32_t> &number, KSPTCCuts 
   PetscCall(row.allocate(form->m, stream, room));
   PetscCall(of_blocks.allocate(form->blocks, stream, room));
   if (!(int32_t *)number) PetscCall(number.allocate(form->m, stream, room));
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(nullptr, bytes, (uint64_t *)key, (uint64_t *)sorted, (int32_t *)row, form->order, (int64_t)form->m, 0, bits, stream));
+  PetscCall(PetscTCSortLongPairs_CUDA(nullptr, &bytes, key, sorted, row, form->order, form->m, bits, stream));
   PetscCall(work.allocate(bytes, stream, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
   SortKeysKernel<<<grid, THREADS, 0, stream>>>(*form, i, key, row);
   PetscCallCUDA(cudaGetLastError());
   if (!form->order) PetscCall(Allocate(form->m, &form->order, room));
   if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs((void *)(char *)work, bytes, (uint64_t *)key, (uint64_t *)sorted, (int32_t *)row, form->order, (int64_t)form->m, 0, bits, stream));
+  PetscCall(PetscTCSortLongPairs_CUDA((void *)(char *)work, &bytes, key, sorted, row, form->order, form->m, bits, stream));
   NumberKernel<<<grid, THREADS, 0, stream>>>(form->m, form->order, number);
   CutsKernel<<<form->blocks / THREADS + 1, THREADS, 0, stream>>>(*form, i, of_blocks);
   PetscCallCUDA(cudaGetLastError());

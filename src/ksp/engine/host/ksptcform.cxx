@@ -353,9 +353,8 @@ PetscErrorCode KSPTCFormCreate_Host(PetscInt m, PetscCount nnz, const PetscInt i
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The sums of the rows of a slice of block k. term(a, x): of a sum */
-template <class Term>
-static void MultSlice(const KSPTCForm *A, int k, int32_t slice, const PetscScalar x[], PetscScalar y[], Term term)
+/* The sums of the rows of a slice of block k */
+static void MultSlice(const KSPTCForm *A, int k, int32_t slice, const PetscScalar x[], PetscScalar y[])
 {
   const int32_t  lanes = KSPTCCutLanes(A->cut[slice]), own = A->block_row[k + 1] - A->block_row[k];
   const int32_t *ghost            = A->ghost + A->block_ghost[k];
@@ -365,7 +364,7 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, const PetscScala
     const int32_t column = A->column[place];
 
     if (column < own + A->block_ghost[k + 1] - A->block_ghost[k])
-      sum[(place - A->start[slice]) % KSPTC_LANES] += term(A->coded ? A->dict[A->code[place]] : A->value[place], x[KSPTCMatrixRow(A->order, column < own ? A->block_row[k] + column : ghost[column - own])]);
+      sum[(place - A->start[slice]) % KSPTC_LANES] += (A->coded ? A->dict[A->code[place]] : A->value[place]) * x[KSPTCMatrixRow(A->order, column < own ? A->block_row[k] + column : ghost[column - own])];
   }
   for (int32_t distance = 1; distance < lanes; distance *= 2) {
     for (int32_t l = 0; l < KSPTC_LANES; l += 2 * distance) sum[l] += sum[l + distance];
@@ -377,20 +376,9 @@ static void MultSlice(const KSPTCForm *A, int k, int32_t slice, const PetscScala
   });
 }
 
-template <class Term>
-static void Mult(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[], Term term)
-{
-  for (int k = 0; k < A->blocks; k++) {
-    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++) MultSlice(A, k, s, x, y, term);
-  }
-}
-
 void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[])
 {
-  Mult(A, x, y, [](PetscScalar a, PetscScalar of_x) { return a * of_x; });
-}
-
-void KSPTCFormMultMagnitudes_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[])
-{
-  Mult(A, x, y, [](PetscScalar a, PetscScalar of_x) { return PetscAbsScalar(a * of_x); });
+  for (int k = 0; k < A->blocks; k++) {
+    for (int32_t s = A->block_slice[k]; s < A->block_slice[k + 1]; s++) MultSlice(A, k, s, x, y);
+  }
 }

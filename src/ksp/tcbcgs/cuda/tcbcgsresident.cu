@@ -7,33 +7,12 @@ using namespace tcbcgsresident;
 
 namespace
 {
-constexpr int PER_SIDE = 8;
+constexpr int PER_SIDE = 4;
 
-/* Of a side: classic with shuffles and with the Tensor Core, both for forms in part, and then those with one reduction less */
-const void *const kernels[] = {(const void *)ResidentKernel<false, Share<NOWHERE, false>>,
-                               (const void *)ResidentKernel<true, Share<NOWHERE, false>>,
-                               (const void *)ResidentKernel<false, Share<NOWHERE, true>>,
-                               (const void *)ResidentKernel<true, Share<NOWHERE, true>>,
-                               (const void *)SingleKernel<false, NOWHERE, false>,
-                               (const void *)SingleKernel<true, NOWHERE, false>,
-                               (const void *)SingleKernel<false, NOWHERE, true>,
-                               (const void *)SingleKernel<true, NOWHERE, true>,
-                               (const void *)ResidentKernel<false, Share<LEFT, false>>,
-                               (const void *)ResidentKernel<true, Share<LEFT, false>>,
-                               (const void *)ResidentKernel<false, Share<LEFT, true>>,
-                               (const void *)ResidentKernel<true, Share<LEFT, true>>,
-                               (const void *)SingleKernel<false, LEFT, false>,
-                               (const void *)SingleKernel<true, LEFT, false>,
-                               (const void *)SingleKernel<false, LEFT, true>,
-                               (const void *)SingleKernel<true, LEFT, true>,
-                               (const void *)ResidentKernel<false, Share<RIGHT, false>>,
-                               (const void *)ResidentKernel<true, Share<RIGHT, false>>,
-                               (const void *)ResidentKernel<false, Share<RIGHT, true>>,
-                               (const void *)ResidentKernel<true, Share<RIGHT, true>>,
-                               (const void *)SingleKernel<false, RIGHT, false>,
-                               (const void *)SingleKernel<true, RIGHT, false>,
-                               (const void *)SingleKernel<false, RIGHT, true>,
-                               (const void *)SingleKernel<true, RIGHT, true>};
+/* Of a side: classic, for forms that blocks hold and for those in part, and then those with one reduction less */
+#define KERNELS_OF(side) (const void *)ResidentKernel<Share<side, false>>, (const void *)ResidentKernel<Share<side, true>>, (const void *)SingleKernel<side, false>, (const void *)SingleKernel<side, true>
+const void *const kernels[] = {KERNELS_OF(NOWHERE), KERNELS_OF(LEFT), KERNELS_OF(RIGHT)};
+#undef KERNELS_OF
 
 const void *const *KernelsOf(Side side)
 {
@@ -83,6 +62,6 @@ PetscErrorCode TCBCGSResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCG
     PetscCall(TCBCGSThin_CUDA(form, chunk, v, steps, work, refused, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 4 : 0) + KSPTCKernelAt(form, vectors, steps->tensor)], form, vectors, chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(side)[(v->single ? 2 : 0) + KSPTCKernelAt(form, vectors)], form, vectors, chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -247,15 +247,13 @@ __device__ __forceinline__ void TellNext(const TCBCGSScalars &s, KSPTCTold &told
 }
 
 /* Share: how a block has the vectors of its rows */
-template <bool tensor, class Share>
+template <class Share>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
-  using One = GridReduce<1, tensor, KSPTC_THREADS>;
-  using Two = GridReduce<2, tensor, KSPTC_THREADS>;
   union Sums
   {
-    typename One::Shared one;
-    typename Two::Shared two;
+    GridReduceShared<1, KSPTC_THREADS> one;
+    GridReduceShared<2, KSPTC_THREADS> two;
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
@@ -264,11 +262,10 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   __shared__ KSPTCAsked                     asked;
   const Share                               own(P, false, memory);
-  Barrier                                   barrier(P.sums, P.tag, P.patience());
+  Barrier                                   barrier(P.sums, P.tag, P.tensor, P.patience());
   TCBCGSScalars                             mine    = *P.scalars; /* kept by warp 0, else */
   TCBCGSScalars                            &s       = Share::in_part ? of_first : mine;
   PetscInt                                  it      = P.chunk.first;
-  const auto                                nothing = [](uint64_t, int, int) { return true; };
   const auto                                fetch_v = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
   const auto                                fetch_r = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gr, t, thread, threads, barrier.patience(), it); };
   const double                              none    = 0.0;
@@ -280,7 +277,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   record.begin(mine);
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
-  alive = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
+  alive = barrier.sum(&none, shared.one, (int)it, [&](const double[]) {
     if (Share::in_part && threadIdx.x) return;
     TCBCGSBeginIteration(s);
     told.tell(s.stop, s.omegaold, s.beta);
@@ -293,7 +290,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     __syncthreads();
     const double d1 = First(P, own, barrier.next());
 
-    alive = barrier.template sum<One, 1>(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) {
+    alive = barrier.sum(&d1, shared.one, (int)it + 1, fetch_v, [&](const double total[]) {
       if (Share::in_part && threadIdx.x) return;
       TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
@@ -302,7 +299,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     Half(P, own, told.one);
     __syncthreads();
     Second<false>(P, own, 0, t);
-    alive = barrier.template sum<Two, 2>(t, shared.two, (int)it + 1, nothing, [&](const double total[]) {
+    alive = barrier.sum(t, shared.two, (int)it + 1, [&](const double total[]) {
       if (Share::in_part && threadIdx.x) return;
       TCBCGSEndStabilize<false>(s, total);
       told.tell(s.stop, s.alpha, s.omega);
@@ -310,7 +307,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     if (!alive || told.stop != 0.0) break;
     Update(P, own, told.one, told.other, barrier.next(), r);
     ++it;
-    alive = barrier.template sum<Two, 2>(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
+    alive = barrier.sum(r, shared.two, (int)it, fetch_r, [&](const double total[]) {
       if (Share::in_part && threadIdx.x) return;
       End<TCBCGSUpdate>(P, s, it, total, asked, record);
       if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
@@ -323,15 +320,13 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   KSPTCLeave(P, it, s);
 }
 
-template <bool tensor, Side side, bool part>
+template <Side side, bool part>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
 {
-  using Two  = GridReduce<2, tensor, KSPTC_THREADS>;
-  using Four = GridReduce<4, tensor, KSPTC_THREADS>;
   union Sums
   {
-    typename Two::Shared  two;
-    typename Four::Shared four;
+    GridReduceShared<2, KSPTC_THREADS> two;
+    GridReduceShared<4, KSPTC_THREADS> four;
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
@@ -340,11 +335,10 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   __shared__ KSPTCAsked                     asked;
   const Share<side, part>                   own(P, true, memory);
-  Barrier                                   barrier(P.sums, P.tag, P.patience());
+  Barrier                                   barrier(P.sums, P.tag, P.tensor, P.patience());
   TCBCGSScalars                             mine     = *P.scalars; /* kept by warp 0, else */
   TCBCGSScalars                            &s        = part ? of_first : mine;
   PetscInt                                  it       = P.chunk.first;
-  const auto                                nothing  = [](uint64_t, int, int) { return true; };
   const auto                                fetch_v  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published, own, own.gv, t, thread, threads, barrier.patience(), it + 1); };
   const auto                                fetch_t  = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(P.published + P.A.m, own, own.gt, t, thread, threads, barrier.patience(), it + 1); };
   double                                    first[2] = {}; /* v.rp, and r.r of the iteration before */
@@ -356,7 +350,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   record.begin(mine);
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
-  alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double[]) {
+  alive = barrier.sum(first, shared.two, (int)it, [&](const double[]) {
     if (part && threadIdx.x) return;
     s.advanced = 1.0; /* Direct() is about to */
     TellNext(s, told);
@@ -368,7 +362,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     Direct(P, own, told.other, told.third);
     __syncthreads();
     first[0] = First(P, own, barrier.next());
-    alive    = barrier.template sum<Two, 2>(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
+    alive    = barrier.sum(first, shared.two, (int)it + 1, fetch_v, [&](const double total[]) {
       if (part && threadIdx.x) return;
       if (it > P.chunk.first) End<TCBCGSAdvance>(P, s, it, total + 1, asked, record);
       if (s.stop == 0.0) TCBCGSEndBreakdown(s, total[0]);
@@ -381,7 +375,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     Half(P, own, alpha);
     __syncthreads();
     Second<true>(P, own, barrier.next(), second);
-    alive = barrier.template sum<Four, 4>(second, shared.four, (int)it + 1, fetch_t, [&](const double total[]) {
+    alive = barrier.sum(second, shared.four, (int)it + 1, fetch_t, [&](const double total[]) {
       if (part && threadIdx.x) return;
       TCBCGSEndStabilize<true>(s, total);
       TellNext(s, told);
@@ -390,7 +384,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     first[0] = first[1] = 0.0;
     UpdateAll(own, alpha, told.other, first + 1);
     if (++it < P.chunk.last) continue;
-    alive = barrier.template sum<Two, 2>(first, shared.two, (int)it, nothing, [&](const double total[]) {
+    alive = barrier.sum(first, shared.two, (int)it, [&](const double total[]) {
       if (part && threadIdx.x) return;
       End<TCBCGSAdvance>(P, s, it, total + 1, asked, record);
       told.tell(s.stop, s.alpha);

@@ -8,7 +8,7 @@
        second   t <- A s; t.s, t.t                                               barrier with two sums: omega
        update   x, r; r.r, r.rp; test of the norm, record                        barrier with two sums: beta
 
-     Recurrences with a reduction less would have four, but what they add up takes registers that products need, which made them slower (docs/performance.md).
+     Recurrences with a reduction less would have four, but what they add up takes registers that products need, which made them slower (docs/log/2026-11.md).
      The s of a block's own rows is r - alpha v whenever it is needed, always with the same bits. A diagonal preconditioner from the left scales the sums of the rows; from the right what products multiply by,
      which is then in the memory of s.
 
@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               s;
   const Share<R>                         own(P, memory);
-  Barrier                                barrier(P.sums, P.tag, P.patience());
+  Barrier                                barrier(P.sums, P.tag, P.tensor, P.patience());
   PetscInt                               it = P.chunk.first;
   bool                                   alive;
 
@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     alive = barrier.order((int)it + 1);
     if (!alive) break;
     sum[0] = First(P, own);
-    alive  = KSPTCStreamedSum(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
+    alive  = barrier.sum(sum, shared.one, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       Breakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     if (!alive) break;
     sum[0] = 0.0;
     Second(P, own, told.one, sum);
-    alive = KSPTCStreamedSum(P, barrier, sum, shared.two, it + 1, [&](const double total[]) {
+    alive = barrier.sum(sum, shared.two, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       Stabilize(s, total);
       told.tell(s.stop, s.alpha, s.omega);
@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     sum[0] = sum[1] = 0.0;
     Update(P, own, told.one, told.other, sum);
     ++it;
-    alive = KSPTCStreamedSum(P, barrier, sum, shared.two, it, [&](const double total[]) {
+    alive = barrier.sum(sum, shared.two, (int)it, [&](const double total[]) {
       if (threadIdx.x) return;
       End(P, s, it, total);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s);

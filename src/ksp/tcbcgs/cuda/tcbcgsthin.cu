@@ -8,7 +8,7 @@ using namespace tcbcgsresident;
 namespace
 {
 /* With shuffles and with the Tensor Core; then with a diagonal preconditioner */
-const void *const kernels[] = {(const void *)ResidentKernel<false, ThinShare<false>>, (const void *)ResidentKernel<true, ThinShare<false>>, (const void *)ResidentKernel<false, ThinShare<true>>, (const void *)ResidentKernel<true, ThinShare<true>>};
+const void *const kernels[] = {(const void *)ResidentKernel<ThinShare<false>>, (const void *)ResidentKernel<ThinShare<true>>};
 } // namespace
 
 /* Vectors of a solver in device memory: x, rp, v, t, and the diagonal */
@@ -17,7 +17,7 @@ PetscErrorCode TCBCGSThinCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KS
   const PetscCount vectors = scaled ? 5 : 4;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCFormWorkCreate(kernels + (scaled ? 2 : 0), 2, form, TCBCGSThinVectorsOfBlock(), 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(kernels + (scaled ? 1 : 0), 1, form, TCBCGSThinVectorsOfBlock(), 2 * (PetscCount)form->m, sizeof(TCBCGSScalars), Barrier::records, work, can));
   if (*can) PetscCall(KSPTCWorkVectorsCreate(vectors * form->m, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -26,6 +26,6 @@ PetscErrorCode TCBCGSThin_CUDA(const KSPTCForm *form, const KSPTCChunk<TCBCGSSca
 {
   PetscFunctionBegin;
   PetscCheck(!v->single && !v->right, PETSC_COMM_SELF, PETSC_ERR_SUP, "Thin blocks have classic recurrences, and a preconditioner from the left");
-  PetscCall(KSPTCResidentRun(kernels[(v->diagonal ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCBCGSThinVectorsOfBlock(), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(kernels[v->diagonal ? 1 : 0], form, TCBCGSThinVectorsOfBlock(), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

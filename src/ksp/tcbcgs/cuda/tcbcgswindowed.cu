@@ -196,8 +196,8 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
 {
   union Sums
   {
-    KSPTCStreamedSums<1, KSPTC_WINDOWED_THREADS> one;
-    KSPTCStreamedSums<2, KSPTC_WINDOWED_THREADS> two;
+    GridReduceShared<1, KSPTC_WINDOWED_THREADS> one;
+    GridReduceShared<2, KSPTC_WINDOWED_THREADS> two;
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ uint64_t                    arrived;
@@ -205,7 +205,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
   __shared__ KSPTCTold                   told; /* omega of the iteration before and beta, or alpha, or alpha and omega */
   __shared__ TCBCGSScalars               s;
   const Share                            own(P, memory, &arrived);
-  Barrier                                barrier(P.sums, P.tag, P.patience());
+  Barrier                                barrier(P.sums, P.tag, P.tensor, P.patience());
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
   Held                                   held;
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     if (!alive) break;
     own.request(Kept(P, 0));
     sum[0] = First<scaled, valued>(P, own, held, turn++);
-    alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
+    alive  = barrier.sum(sum, shared.one, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       TCBCGSEndBreakdown(s, total[0]);
       told.tell(s.stop, s.alpha);
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     own.request(P.v.s);
     sum[0] = 0.0;
     Second<scaled, valued>(P, own, held, turn++, sum);
-    alive = KSPTCStreamedSum<2, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.two, it + 1, [&](const double total[]) {
+    alive = barrier.sum(sum, shared.two, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       TCBCGSEndStabilize<false>(s, total);
       told.tell(s.stop, s.alpha, s.omega);
@@ -257,17 +257,17 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     Update(own, held, omega, sum);
     ++it;
     if (collects) Follow(P, own, alpha, omega);
-    alive = KSPTCStreamedSum<2, false, KSPTC_WINDOWED_THREADS>(
-      P, barrier, sum, shared.two, it,
+    alive = barrier.sum(
+      sum, shared.two, (int)it,
+      [&](uint64_t, int, int) {
+        Follow(P, own, alpha, omega);
+        return true;
+      },
       [&](const double total[]) {
         if (threadIdx.x) return;
         EndIteration(P, s, it, total);
         if (s.stop == 0.0 && it < P.chunk.last) TCBCGSBeginIteration(s);
         told.tell(s.stop, s.omegaold, s.beta);
-      },
-      [&](uint64_t, int, int) {
-        Follow(P, own, alpha, omega);
-        return true;
       });
   }
   if (!KSPTCSettles(P, barrier, it, alive)) return;

@@ -1,20 +1,19 @@
 /*
    Launches the resident kernel. Method, layout, memory traffic, references: tccgresident.cuh
 */
-#include <petsctc/private/tccgpipelined.h>
 #include "tccgresident.cuh"
 
 using namespace tccgresident;
 
 namespace
 {
-constexpr int PER_KIND = 4;
+constexpr int PER_KIND = 2;
 
-#define KERNELS_OF(kind, part) (const void *)ResidentKernel<false, Share<kind, part>>, (const void *)ResidentKernel<true, Share<kind, part>>
+#define KERNELS_OF(kind, part) (const void *)ResidentKernel<Share<kind, part>>
 const void *const kernels[] = {KERNELS_OF(PLAIN, false), KERNELS_OF(PLAIN, true), KERNELS_OF(SCALED, false), KERNELS_OF(SCALED, true), KERNELS_OF(PROJECTED, false), KERNELS_OF(PROJECTED, true)};
 #undef KERNELS_OF
 
-/* Of a preconditioner: those that fold with shuffles and with the Tensor Core, and then those for forms in part */
+/* Of a preconditioner: for forms that blocks hold, and for those in part */
 const void *const *KernelsOf(Kind kind)
 {
   return kernels + PER_KIND * kind;
@@ -23,7 +22,7 @@ const void *const *KernelsOf(Kind kind)
 
 PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
 {
-  PetscErrorCode (*const others[])(KSPTCChip *) = {TCCGThinChipGet_CUDA, TCCGSingleChipGet_CUDA, TCCGPipelinedChipGet_CUDA};
+  PetscErrorCode (*const others[])(KSPTCChip *) = {TCCGThinChipGet_CUDA, TCCGSingleChipGet_CUDA};
   KSPTCChip of_others;
 
   PetscFunctionBegin;
@@ -55,6 +54,6 @@ PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGSca
     PetscCall(TCCGThin_CUDA(form, chunk, v, steps, work, refused, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[KSPTCKernelAt(form, TCCGVectorsOfBlock(scaled), steps->tensor)], form, TCCGVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(!scaled ? PLAIN : v->constant ? PROJECTED : SCALED)[KSPTCKernelAt(form, TCCGVectorsOfBlock(scaled))], form, TCCGVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

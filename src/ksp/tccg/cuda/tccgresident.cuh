@@ -13,7 +13,7 @@
 
    Memory traffic
      A call: the form once, the vectors twice. An iteration: 16 bytes a row stored and 16 a ghost fetched, 7-point 43^3 1.3 MB and 2.7 MB, and 0.3 to 0.8 MB a look at the barrier's records, in L2; latencies
-     decide: a barrier is a fold of the block, a store and a load of L2, and a division, 0.94 us by itself and some 1.6 us here (docs/performance.md).
+     decide: a barrier is a fold of the block, a store and a load of L2, and a division, 0.94 us by itself and some 1.6 us here (docs/log/2026-11.md).
 
    References
      M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
@@ -162,17 +162,15 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
 }
 
 /* Block: how a block has the vectors of its rows */
-template <bool tensor, class Block>
+template <class Block>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
 {
   constexpr Kind kind = Block::kind;
 
-  using One  = GridReduce<1, tensor, KSPTC_THREADS>;
-  using Many = GridReduce<SUMS_OF<kind>, tensor, KSPTC_THREADS>;
   union Sums
   {
-    typename One::Shared  one;
-    typename Many::Shared many;
+    GridReduceShared<1, KSPTC_THREADS>             one;
+    GridReduceShared<SUMS_OF<kind>, KSPTC_THREADS> many;
   };
   extern __shared__ __align__(16) double memory[];
   __shared__ Sums                        shared;
@@ -181,13 +179,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCRecordLeft<TCCGScalars> record;
   __shared__ KSPTCAsked                   asked;
   const Block                             own(P, memory);
-  Barrier                                 barrier(P.sums, P.tag, P.patience());
-  TCCGScalars                             mine    = *P.scalars; /* kept by warp 0, else */
-  TCCGScalars                            &s       = Block::thin ? of_first : mine;
-  PetscInt                                it      = P.chunk.first;
-  const auto                              nothing = [](uint64_t, int, int) { return true; };
-  const auto                              fetch   = [&](uint64_t t, int thread, int threads) { return Fetch(P, own, t, thread, threads, barrier.patience(), it); };
-  const double                            none    = 0.0;
+  Barrier                                 barrier(P.sums, P.tag, P.tensor, P.patience());
+  TCCGScalars                             mine  = *P.scalars; /* kept by warp 0, else */
+  TCCGScalars                            &s     = Block::thin ? of_first : mine;
+  PetscInt                                it    = P.chunk.first;
+  const auto                              fetch = [&](uint64_t t, int thread, int threads) { return Fetch(P, own, t, thread, threads, barrier.patience(), it); };
+  const double                            none  = 0.0;
   bool                                    alive;
 
   if (P.isOut() || mine.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
@@ -196,7 +193,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   record.begin(mine);
   Load(P, own);
   __threadfence(); /* others' vectors have been read before their blocks leave the first barrier, and may write them */
-  alive            = barrier.template sum<One, 1>(&none, shared.one, (int)it, nothing, [&](const double[]) {
+  alive            = barrier.sum(&none, shared.one, (int)it, [&](const double[]) {
     if (Block::thin && threadIdx.x) return;
     Begin(s, it == 0);
     told.tell(s.stop, s.b, s.shift);
@@ -210,7 +207,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     if (!alive) break;
     const double pw = Multiply(P, own);
 
-    alive = barrier.template sum<One, 1>(&pw, shared.one, (int)it + 1, nothing, [&](const double total[]) {
+    alive = barrier.sum(&pw, shared.one, (int)it + 1, [&](const double total[]) {
       if (Block::thin && threadIdx.x) return;
       TCCGEndCurvature(s, total[0], it == 0);
       told.tell(s.stop, s.a, s.mean);
@@ -218,7 +215,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
     if (!alive || told.stop != 0.0) break;
     Update(P, own, told.one, told.other, barrier.next(), sum);
     ++it;
-    alive = barrier.template sum<Many, SUMS_OF<kind>>(sum, shared.many, (int)it, fetch, [&](const double total[]) {
+    alive = barrier.sum(sum, shared.many, (int)it, fetch, [&](const double total[]) {
       if (Block::thin && threadIdx.x) return;
       End<kind>(P, s, it, total, asked, record);
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);

@@ -30,6 +30,9 @@ namespace
 template <bool scaled>
 constexpr int SUMS_OF = scaled ? 3 : 2;
 
+template <bool scaled>
+using SharedSums = GridReduceShared<SUMS_OF<scaled>, KSPTC_THREADS>;
+
 using Barrier = SumBarrier<KSPTC_BLOCKS, SUMS_OF<true>, 2>;
 using Problem = KSPTCProblem<TCCGScalars, TCCGVectors>;
 
@@ -167,13 +170,13 @@ __device__ __forceinline__ void Begin(TCCGScalars &s, PetscInt it, double zs)
 
 /* The barrier where iteration `it` begins, unless it is behind the last of the call; and where the one before ends, unless that is another call's. The sums: z.s, z.r and the norm's square.
    Warp 0 does not know what the test says when it makes b and a: they are taken back if that ends the solve. False: given up */
-template <class Many, bool begins, class Fetch>
-__device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
+template <bool begins, class Fetch>
+__device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], SharedSums<true> &shared, Fetch fetch)
 {
   const bool ends   = it > P.chunk.first;
   TCCGBefore before = {}; /* warp 0's */
 
-  if (!barrier.template sumApart<Many, SUMS_OF<true>>(
+  if (!barrier.sumApart(
         sum, shared, (int)it + begins, fetch,
         [&](const double total[]) {
           if (ends) {
@@ -199,17 +202,17 @@ __device__ __forceinline__ bool MeetScaled(const Problem &P, Barrier &barrier, T
   if (threadIdx.x >= KSPTC_LANES) return true;
   TCCGSetJudged(s, P.chunk.test.norm, judged.square);
   if (judged.stop != 0.0) {
-    if (begins) TCCGTakeBackBeginning(s, before);
+    if (begins) TCCGTakeBack(s, before);
     s.stop = judged.stop;
   }
   return true;
 }
 
 /* The same where z is r. The sums: z.s, r.r */
-template <class Many, bool begins, class Fetch>
-__device__ __forceinline__ bool MeetPlain(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
+template <bool begins, class Fetch>
+__device__ __forceinline__ bool MeetPlain(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], SharedSums<false> &shared, Fetch fetch)
 {
-  const bool alive = barrier.template sum<Many, SUMS_OF<false>>(sum, shared, (int)it + begins, fetch, [&](const double total[]) {
+  const bool alive = barrier.sum(sum, shared, (int)it + begins, fetch, [&](const double total[]) {
     if (it > P.chunk.first) {
       TCCGEndTested<false>(P.chunk, common.asked, it, s, total + 1);
       common.record.leave(it, s);
@@ -223,31 +226,30 @@ __device__ __forceinline__ bool MeetPlain(const Problem &P, Barrier &barrier, TC
   return alive;
 }
 
-template <class Many, bool scaled, bool begins, class Fetch>
-__device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], typename Many::Shared &shared, Fetch fetch)
+template <bool scaled, bool begins, class Fetch>
+__device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGScalars &s, Common &common, PetscInt it, const double sum[], SharedSums<scaled> &shared, Fetch fetch)
 {
-  if constexpr (scaled) return MeetScaled<Many, begins>(P, barrier, s, common, it, sum, shared, fetch);
-  else return MeetPlain<Many, begins>(P, barrier, s, common, it, sum, shared, fetch);
+  if constexpr (scaled) return MeetScaled<begins>(P, barrier, s, common, it, sum, shared, fetch);
+  else return MeetPlain<begins>(P, barrier, s, common, it, sum, shared, fetch);
 }
 
 /* in_part: for forms of which blocks have no room for all slices, or that have rows in parts */
-template <bool tensor, bool scaled, bool in_part>
+template <bool scaled, bool in_part>
 __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
 {
   constexpr int SUMS = SUMS_OF<scaled>;
 
-  using Many = GridReduce<SUMS, tensor, KSPTC_THREADS>;
   extern __shared__ __align__(16) double memory[];
-  __shared__ typename Many::Shared       shared;
-  __shared__ Common                      common;
-  const Share                            own(P.A, scaled, memory);
-  Barrier                                barrier(P.sums, P.tag, P.patience());
-  TCCGScalars                            s         = *P.scalars; /* kept by warp 0 */
-  PetscInt                               it        = P.chunk.first;
-  double                                 sum[SUMS] = {};
-  bool                                   alive     = true;
-  const auto                             nothing   = [](uint64_t, int, int) { return true; };
-  const auto                             fetch     = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(Published(P, t), own, own.gs, t, thread, threads, barrier.patience(), it + 1); };
+  __shared__ SharedSums<scaled> shared;
+  __shared__ Common             common;
+  const Share                   own(P.A, scaled, memory);
+  Barrier                       barrier(P.sums, P.tag, P.tensor, P.patience());
+  TCCGScalars                   s         = *P.scalars; /* kept by warp 0 */
+  PetscInt                      it        = P.chunk.first;
+  double                        sum[SUMS] = {};
+  bool                          alive     = true;
+  const auto                    idle      = [](uint64_t, int, int) { return true; };
+  const auto                    fetch     = [&](uint64_t t, int thread, int threads) { return KSPTCFetchGhosts(Published(P, t), own, own.gs, t, thread, threads, barrier.patience(), it + 1); };
 
   if (P.isOut() || s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   if (threadIdx.x == 0) {
@@ -261,7 +263,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
 
   while (it < P.chunk.last) {
     sum[0] = Multiply<in_part>(P, own, barrier.next());
-    alive  = Meet<Many, scaled, true>(P, barrier, s, common, it, sum, shared, fetch);
+    alive  = Meet<scaled, true>(P, barrier, s, common, it, sum, shared, fetch);
     if (!alive || common.stops()) break;
 #pragma unroll
     for (int k = 0; k < SUMS; k++) sum[k] = 0.0;
@@ -269,20 +271,19 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
     UpdateGhosts<scaled>(own, common.told.one, common.told.other);
     __syncthreads(); /* z, and what is told has been read */
     if (++it < P.chunk.last) continue;
-    alive = Meet<Many, scaled, false>(P, barrier, s, common, it, sum, shared, nothing);
+    alive = Meet<scaled, false>(P, barrier, s, common, it, sum, shared, idle);
   }
   if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
 }
 
-const void *const kernels[] = {(const void *)SingleKernel<false, false, false>, (const void *)SingleKernel<true, false, false>, (const void *)SingleKernel<false, false, true>, (const void *)SingleKernel<true, false, true>,
-                               (const void *)SingleKernel<false, true, false>,  (const void *)SingleKernel<true, true, false>,  (const void *)SingleKernel<false, true, true>,  (const void *)SingleKernel<true, true, true>};
+const void *const kernels[] = {(const void *)SingleKernel<false, false>, (const void *)SingleKernel<false, true>, (const void *)SingleKernel<true, false>, (const void *)SingleKernel<true, true>};
 
-/* Of a preconditioner: those that fold with shuffles and with the Tensor Core, and then those for forms in part */
+/* Of a preconditioner: for forms that blocks hold, and for those in part */
 const void *const *KernelsOf(bool scaled)
 {
-  return kernels + (scaled ? 4 : 0);
+  return kernels + (scaled ? 2 : 0);
 }
 } // namespace
 
@@ -297,7 +298,7 @@ PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KS
 {
   PetscFunctionBegin;
   PetscCheck(!KSPTCFormIsThin(form), PETSC_COMM_SELF, PETSC_ERR_SUP, "Thin blocks have classic recurrences");
-  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 4, form, TCCGSingleVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(KernelsOf(scaled), 2, form, TCCGSingleVectorsOfBlock(scaled), 2 * (PetscCount)form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -307,6 +308,6 @@ PetscErrorCode TCCGSingle_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScala
 
   PetscFunctionBegin;
   PetscCheck(!v->constant, PETSC_COMM_SELF, PETSC_ERR_SUP, "Iterations that carry A p have no projection");
-  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[KSPTCKernelAt(form, TCCGSingleVectorsOfBlock(scaled), steps->tensor)], form, TCCGSingleVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(KernelsOf(scaled)[KSPTCKernelAt(form, TCCGSingleVectorsOfBlock(scaled))], form, TCCGSingleVectorsOfBlock(scaled), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

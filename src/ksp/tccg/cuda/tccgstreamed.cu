@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   __shared__ KSPTCTold                   told; /* b, or a; and mean */
   __shared__ TCCGScalars                 s;
   const Share<R>                         own(P, memory);
-  Barrier                                barrier(P.sums, P.tag, P.patience());
+  Barrier                                barrier(P.sums, P.tag, P.tensor, P.patience());
   PetscInt                               it = P.chunk.first;
   double                                 a  = 0.0; /* of the iteration that x has not followed yet */
   bool                                   alive;
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
     alive = barrier.order((int)it + 1);
     if (!alive) break;
     sum[0] = Multiply(P, own);
-    alive  = KSPTCStreamedSum(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
+    alive  = barrier.sum(sum, shared.one, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       Curve(s, it == 0, total[0]);
       told.tell(s.stop, s.a, s.mean);
@@ -206,7 +206,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
       told.tell(s.stop, s.b, s.mean);
     };
-    alive = projected || P.v.diagonal ? KSPTCStreamedSum(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum(P, barrier, sum, shared.one, it, derive);
+    alive = projected || P.v.diagonal ? barrier.sum(sum, shared.many, (int)it, derive) : barrier.sum(sum, shared.one, (int)it, derive);
   }
   if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store<projected>(P, own, a, told.other);

@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const 
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
   const Share<R>                         own(P, memory);
-  Barrier                                barrier(P.sums, P.tag, P.patience());
+  Barrier                                barrier(P.sums, P.tag, P.tensor, P.patience());
   PetscInt                               it = P.chunk.first;
   bool                                   alive;
 
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const 
     double sum[TCCG_TESTED_SUMS] = {};
 
     sum[0] = Multiply(P, own, told.one);
-    alive  = KSPTCStreamedSum(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
+    alive  = barrier.sum(sum, shared.one, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       Curve(s, it == 0, total[0]);
       told.tell(s.stop, s.a);
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) SingleKernel(const 
       if (s.stop == 0.0 && it < P.chunk.last) Begin(s, false);
       told.tell(s.stop, s.b);
     };
-    alive = P.v.diagonal ? KSPTCStreamedSum<TCCG_TESTED_SUMS, true>(P, barrier, sum, shared.many, it, derive) : KSPTCStreamedSum<1, true>(P, barrier, sum, shared.one, it, derive);
+    alive = P.v.diagonal ? barrier.template sum<true>(sum, shared.many, (int)it, derive) : barrier.template sum<true>(sum, shared.one, (int)it, derive);
   }
   if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store(P, own);

@@ -1,5 +1,5 @@
 /*
-   The end of an iteration in kernels with the matrix on the chip: tccgresident.cuh, tccgsingle.cu, tccgpipelined.cu, which say method, layout, memory traffic and references.
+   The end of an iteration in kernels with the matrix on the chip: tccgresident.cuh and tccgsingle.cu, which say method, layout, memory traffic and references.
 */
 #pragma once
 

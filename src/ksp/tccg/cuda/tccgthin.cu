@@ -8,8 +8,7 @@ using namespace tccgresident;
 namespace
 {
 /* With shuffles and with the Tensor Core; then with a diagonal preconditioner */
-const void *const kernels[] = {(const void *)ResidentKernel<false, ThinShare<PLAIN>>, (const void *)ResidentKernel<true, ThinShare<PLAIN>>, (const void *)ResidentKernel<false, ThinShare<SCALED>>,
-                               (const void *)ResidentKernel<true, ThinShare<SCALED>>};
+const void *const kernels[] = {(const void *)ResidentKernel<ThinShare<PLAIN>>, (const void *)ResidentKernel<ThinShare<SCALED>>};
 } // namespace
 
 PetscErrorCode TCCGThinChipGet_CUDA(KSPTCChip *chip)
@@ -25,7 +24,7 @@ PetscErrorCode TCCGThinCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPT
   const PetscCount vectors = scaled ? 4 : 3;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCFormWorkCreate(kernels + (scaled ? 2 : 0), 2, form, TCCGThinVectorsOfBlock(scaled), form->m, sizeof(TCCGScalars), Barrier::records, work, can));
+  PetscCall(KSPTCFormWorkCreate(kernels + (scaled ? 1 : 0), 1, form, TCCGThinVectorsOfBlock(scaled), form->m, sizeof(TCCGScalars), Barrier::records, work, can));
   if (*can) PetscCall(KSPTCWorkVectorsCreate(vectors * form->m, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -34,6 +33,6 @@ PetscErrorCode TCCGThin_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars
 {
   PetscFunctionBegin;
   PetscCheck(!v->s && !v->constant, PETSC_COMM_SELF, PETSC_ERR_SUP, "Thin blocks have classic recurrences, and no null space");
-  PetscCall(KSPTCResidentRun(kernels[(v->diagonal ? 2 : 0) + (steps->tensor ? 1 : 0)], form, TCCGThinVectorsOfBlock(v->diagonal != NULL), chunk, v, steps, work, refused, stream));
+  PetscCall(KSPTCResidentRun(kernels[v->diagonal ? 1 : 0], form, TCCGThinVectorsOfBlock(v->diagonal != NULL), chunk, v, steps, work, refused, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

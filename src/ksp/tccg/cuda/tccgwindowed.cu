@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
   const Share                            own(P, memory, &arrived);
-  Barrier                                barrier(P.sums, P.tag, P.patience());
+  Barrier                                barrier(P.sums, P.tag, P.tensor, P.patience());
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
   Held                                   held;
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) WindowedKernel(cons
     if (!alive) break;
     own.request(Kept(P, 0));
     sum[0] = Multiply<valued>(own, held, turn++);
-    alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
+    alive  = barrier.sum(sum, shared.one, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       TCCGEndCurvature(s, total[0], it == 0);
       told.tell(s.stop, s.a);

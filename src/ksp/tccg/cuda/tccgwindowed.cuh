@@ -75,15 +75,15 @@ constexpr int TESTED = scaled ? TCCG_TESTED_SUMS : 1;
 
 union Sums
 {
-  KSPTCStreamedSums<1, KSPTC_WINDOWED_THREADS>                one;
-  KSPTCStreamedSums<TCCG_TESTED_SUMS, KSPTC_WINDOWED_THREADS> two;
+  GridReduceShared<1, KSPTC_WINDOWED_THREADS>                one;
+  GridReduceShared<TCCG_TESTED_SUMS, KSPTC_WINDOWED_THREADS> two;
 };
 
-__device__ __forceinline__ KSPTCStreamedSums<1, KSPTC_WINDOWED_THREADS> &SumsFor(Sums &shared, std::integral_constant<int, 1>)
+__device__ __forceinline__ GridReduceShared<1, KSPTC_WINDOWED_THREADS> &SumsFor(Sums &shared, std::integral_constant<int, 1>)
 {
   return shared.one;
 }
-__device__ __forceinline__ KSPTCStreamedSums<TCCG_TESTED_SUMS, KSPTC_WINDOWED_THREADS> &SumsFor(Sums &shared, std::integral_constant<int, TCCG_TESTED_SUMS>)
+__device__ __forceinline__ GridReduceShared<TCCG_TESTED_SUMS, KSPTC_WINDOWED_THREADS> &SumsFor(Sums &shared, std::integral_constant<int, TCCG_TESTED_SUMS>)
 {
   return shared.two;
 }
@@ -120,9 +120,12 @@ __device__ __forceinline__ bool SumAndFollow(const Windowed &P, Barrier &barrier
   const bool    collects = threadIdx.x < K * KSPTC_LANES;
 
   if (collects) follow();
-  return KSPTCStreamedSum<K, orders, KSPTC_WINDOWED_THREADS>(P, barrier, sum, SumsFor(shared, std::integral_constant<int, K>{}), it, derive, [&](uint64_t, int, int) {
-    follow();
-    return true;
-  });
+  return barrier.template sum<orders>(
+    sum, SumsFor(shared, std::integral_constant<int, K>{}), (int)it,
+    [&](uint64_t, int, int) {
+      follow();
+      return true;
+    },
+    derive);
 }
 } // namespace tccgwindowed

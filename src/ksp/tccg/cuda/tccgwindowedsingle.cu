@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
   __shared__ KSPTCTold                   told; /* b, or a */
   __shared__ TCCGScalars                 s;
   const Share                            own(P, memory, &arrived);
-  Barrier                                barrier(P.sums, P.tag, P.patience());
+  Barrier                                barrier(P.sums, P.tag, P.tensor, P.patience());
   PetscInt                               it   = P.chunk.first;
   unsigned                               turn = 0;
   Held                                   held;
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(KSPTC_WINDOWED_THREADS, 1) SingleKernel(const 
 
     own.request(Kept(P, 0));
     sum[0] = Multiply<valued>(own, held, told.one, turn++);
-    alive  = KSPTCStreamedSum<1, false, KSPTC_WINDOWED_THREADS>(P, barrier, sum, shared.one, it + 1, [&](const double total[]) {
+    alive  = barrier.sum(sum, shared.one, (int)it + 1, [&](const double total[]) {
       if (threadIdx.x) return;
       TCCGEndCarried(s, total[0], it == 0);
       told.tell(s.stop, s.a);

@@ -28,9 +28,9 @@ PetscInt SlicesFor(unsigned rows, PetscInt of)
 /* All sizes but those of the streams */
 PetscErrorCode SetSizes(AIJTCLayout *layout, const RowCounts &counts)
 {
-  const PetscInt   tile_rows = AIJTC_TILE_ROWS * layout->params.rtile, slice_rows = AIJTC_LANES * layout->params.rrows;
-  const PetscInt   tiles = SlicesFor(counts.nmedium, tile_rows), listed = SlicesFor(counts.nrest, slice_rows);
-  const PetscCount nrid = (PetscCount)counts.nlong + (PetscCount)tiles * tile_rows + (PetscCount)listed * slice_rows;
+  const PetscInt   slice_rows = AIJTC_LANES * layout->params.rrows;
+  const PetscInt   tiles = SlicesFor(counts.nmedium, AIJTC_TILE_ROWS), listed = SlicesFor(counts.nrest, slice_rows);
+  const PetscCount nrid = (PetscCount)counts.nlong + (PetscCount)tiles * AIJTC_TILE_ROWS + (PetscCount)listed * slice_rows;
 
   PetscFunctionBegin;
   PetscCheck(counts.pieces + counts.consecutive + (PetscCount)tiles + listed <= PETSC_INT32_MAX - 1 && nrid <= PETSC_INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_SUP,
@@ -46,7 +46,7 @@ PetscErrorCode SetSizes(AIJTCLayout *layout, const RowCounts &counts)
   layout->nslices[AIJTC_ROWS] = (PetscInt)counts.consecutive + listed;
   layout->nconsecutive        = (PetscInt)counts.consecutive;
   layout->rid_tile            = layout->nlong;
-  layout->rid_rows            = layout->rid_tile + tiles * tile_rows;
+  layout->rid_rows            = layout->rid_tile + tiles * AIJTC_TILE_ROWS;
   layout->nrid                = (PetscInt)nrid;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

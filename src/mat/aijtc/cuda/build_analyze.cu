@@ -408,9 +408,9 @@ __device__ __forceinline__ unsigned long long UnitsOf(unsigned long long bytes)
   return (bytes + AIJTC_UNIT - 1) / AIJTC_UNIT;
 }
 
-/* The dictionary; the form of the values, and the units of every slice in both streams; none after the last */
+/* The dictionary; the form of the values, and the units of every slice in both streams; none after the last. others: slices in front of those of rows */
 __global__ void __launch_bounds__(THREADS)
-  SizesKernel(PetscInt nlong, PetscInt ntile, PetscInt nslices, AIJTCParams params, const DictTable *__restrict__ table, PetscScalar *__restrict__ dict, AIJTCSlice *__restrict__ slices, Units *__restrict__ unit, StreamCounts *counts)
+  SizesKernel(PetscInt others, PetscInt nslices, AIJTCParams params, const DictTable *__restrict__ table, PetscScalar *__restrict__ dict, AIJTCSlice *__restrict__ slices, Units *__restrict__ unit, StreamCounts *counts)
 {
   const PetscInt s     = (PetscInt)blockIdx.x * THREADS + (PetscInt)threadIdx.x;
   const int      ndict = DictLength(*table, params);
@@ -426,7 +426,7 @@ __global__ void __launch_bounds__(THREADS)
   }
 
   AIJTCSlice slice = slices[s];
-  const int  R     = s < nlong ? 1 : s < nlong + ntile ? (int)params.rtile : (int)params.rrows;
+  const int  R     = s < others ? 1 : (int)params.rrows;
   const int  delta = (int)(slice.form >> AIJTC_FORM_DELTA & 3), delta_bytes = delta == 3 ? 4 : delta;
   int        value = AIJTC_VALUE_DOUBLE;
 
@@ -447,7 +447,7 @@ __global__ void __launch_bounds__(THREADS)
 SliceOrigin OriginOf(const AIJTCLayout *layout, AIJTCKind kind, const PetscInt *group)
 {
   if (kind == AIJTC_LONG) return {layout->long_piece, layout->nlong, 0, nullptr, 0, 0};
-  if (kind == AIJTC_TILE) return {nullptr, 0, 0, nullptr, layout->rid_tile, AIJTC_TILE_ROWS * layout->params.rtile};
+  if (kind == AIJTC_TILE) return {nullptr, 0, 0, nullptr, layout->rid_tile, AIJTC_TILE_ROWS};
   return {nullptr, 0, layout->nconsecutive, group, layout->rid_rows, AIJTC_LANES * layout->params.rrows};
 }
 
@@ -490,7 +490,7 @@ PetscErrorCode AnalyzeSlices(AIJTCLayout *layout, const Csr &A, const PetscInt *
   *unit        = reinterpret_cast<Units *>(places);
   found.counts = reinterpret_cast<StreamCounts *>(*unit + slices);
   PetscCall(ForSpans(layout, [&](auto groups, const Span &span) { return LaunchAnalyze<decltype(groups)::value>(layout, span, A, group, found, stream); }));
-  SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG], layout->nslices[AIJTC_TILE], slices, layout->params, table, layout->dict, layout->slice, *unit, found.counts);
+  SizesKernel<<<BlocksFor((PetscCount)slices + 1, THREADS), THREADS, 0, stream>>>(layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE], slices, layout->params, table, layout->dict, layout->slice, *unit, found.counts);
   PetscCallCUDA(cudaGetLastError());
   PetscCallCUDA(cub::DeviceScan::ExclusiveScan(work, bytes, *unit, *unit, add, Units{0, 0}, slices + 1, stream));
   if (layout->params.gather) PetscCallCUDA(cudaMemcpyAsync(&found.counts->lists, lists, sizeof(*lists), cudaMemcpyDeviceToDevice, stream));

@@ -25,7 +25,7 @@
 */
 #include "build.cuh"
 #include <petsctc/private/overlap.cuh>
-#include <cub/device/device_radix_sort.cuh>
+#include <petsctc/private/devicesort.h>
 
 namespace aijtcbuild
 {
@@ -376,7 +376,7 @@ PetscErrorCode Sort(PetscInt m, void *temporary, ClusterWork *work, cudaStream_t
   const int bits = BitsFor((uint64_t)(m - 1));
 
   PetscFunctionBegin;
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(temporary, work->bytes, work->search.cluster, work->sorted, work->all, work->row, (int64_t)m, 0, bits, stream));
+  PetscCall(PetscTCSortPairs_CUDA(temporary, &work->bytes, work->search.cluster, work->sorted, work->all, work->row, m, bits, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace

@@ -21,7 +21,7 @@
 */
 #include "build.cuh"
 #include <cub/block/block_scan.cuh>
-#include <cub/device/device_scan.cuh>
+#include <petsctc/private/devicesort.h>
 
 namespace aijtcbuild
 {
@@ -255,7 +255,7 @@ PetscErrorCode AllocateTemporary(const AIJTCLayout *layout, FoundLists *found, u
   const PetscCount most   = PetscMin(layout->nnz, (PetscCount)blocks * AIJTC_GATHER_LIST);
 
   PetscFunctionBegin;
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, *bytes, found->length, found->start, (int64_t)blocks + 1, stream));
+  PetscCall(PetscTCExclusiveSum_CUDA(nullptr, bytes, found->length, found->start, (PetscCount)blocks + 1, stream));
   PetscCall(scratch.GetAll([&](Block &block) {
     block.Place((PetscCount)blocks + 1, &found->length);
     block.Place((PetscCount)blocks + 1, &found->start);
@@ -281,7 +281,7 @@ PetscErrorCode FindLists(AIJTCLayout *layout, const Csr &A, const Places &places
   PetscCallCUDA(cudaFuncSetAttribute(ListsKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared));
   ListsKernel<<<(unsigned)layout->nblocks, LIST_THREADS, shared, stream>>>(blocks, A, layout->n, *found, places, counts);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, found->length, found->start, (int64_t)layout->nblocks + 1, stream));
+  PetscCall(PetscTCExclusiveSum_CUDA(work, &bytes, found->length, found->start, (PetscCount)layout->nblocks + 1, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -10,13 +10,12 @@
      gathered layout 16 in all.
 
    References
-     CUDA Core Compute Libraries (CUB), DeviceSelect, DeviceRadixSort, DeviceScan, BlockRadixSort
+     CUDA Core Compute Libraries (CUB), DeviceSelect, BlockRadixSort; devicesort.h
 */
 #include "build.cuh"
 #include <cub/block/block_radix_sort.cuh>
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
+#include <petsctc/private/devicesort.h>
 #include <thrust/iterator/counting_iterator.h>
 
 namespace aijtcbuild
@@ -221,9 +220,9 @@ PetscErrorCode SortRows(const AIJTCLayout *layout, const PetscInt i[], PetscInt 
   PetscCall(scratch.Get(n, sorted));
   KeysKernel<<<BlocksFor(n, THREADS), THREADS, 0, stream>>>(n, row, i, params, fields, longest, key);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(nullptr, bytes, key, sorted_key, row, *sorted, (int64_t)n, 0, bits, stream));
+  PetscCall(PetscTCSortLongPairs_CUDA(nullptr, &bytes, key, sorted_key, row, *sorted, n, bits, stream));
   PetscCall(scratch.Get((PetscCount)bytes, &work));
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(work, bytes, key, sorted_key, row, *sorted, (int64_t)n, 0, bits, stream));
+  PetscCall(PetscTCSortLongPairs_CUDA(work, &bytes, key, sorted_key, row, *sorted, n, bits, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -235,9 +234,9 @@ PetscErrorCode AddPieces(const AIJTCLayout *layout, Scratch &scratch, cudaStream
 
   PetscFunctionBegin;
   if (!layout->nlong) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(nullptr, bytes, layout->long_piece, layout->long_piece, (int64_t)layout->nlong + 1, stream));
+  PetscCall(PetscTCExclusiveSum_CUDA(nullptr, &bytes, layout->long_piece, layout->long_piece, (PetscCount)layout->nlong + 1, stream));
   PetscCall(scratch.Get((PetscCount)bytes, &work));
-  PetscCallCUDA(cub::DeviceScan::ExclusiveSum(work, bytes, layout->long_piece, layout->long_piece, (int64_t)layout->nlong + 1, stream));
+  PetscCall(PetscTCExclusiveSum_CUDA(work, &bytes, layout->long_piece, layout->long_piece, (PetscCount)layout->nlong + 1, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

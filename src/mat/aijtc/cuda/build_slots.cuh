@@ -66,7 +66,7 @@ struct SliceRows {
     first = piece ? lane : tile ? lane % AIJTC_TILE_COLS : 0;
 #pragma unroll
     for (int r = 0; r < R; r++) {
-      const PetscInt place = slice.row + (piece ? 0 : tile ? AIJTC_TILE_ROWS * r + lane / AIJTC_TILE_COLS : AIJTC_LANES * r + lane);
+      const PetscInt place = slice.row + (piece ? 0 : tile ? lane / AIJTC_TILE_COLS : AIJTC_LANES * r + lane);
       const PetscInt row   = slice.form & AIJTC_FORM_RID ? rid[place] : place;
 
       begin[r] = 0;

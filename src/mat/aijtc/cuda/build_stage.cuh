@@ -99,7 +99,7 @@ PetscErrorCode ForSpans(const AIJTCLayout *layout, Launch launch)
 
   PetscFunctionBegin;
   for (const Span &span : spans) {
-    const PetscInt groups = span.kind == AIJTC_LONG ? 1 : span.kind == AIJTC_TILE ? layout->params.rtile : layout->params.rrows;
+    const PetscInt groups = span.kind == AIJTC_ROWS ? layout->params.rrows : 1;
 
     if (!span.count) continue;
     if (groups == 1) PetscCall(launch(std::integral_constant<int, 1>(), span));

@@ -1,6 +1,6 @@
 /*
    Method
-     The arrays of a layout in device memory: room for them, copies from and to the host, their end. Arrays whose sizes become known at the same time share an allocation, and all come from the
+     The arrays of a layout in device memory: room for them, and their end. Arrays whose sizes become known at the same time share an allocation, and all come from the
      memory pool of the stream, which keeps what is given back (PETSc sets no limit): a layout that is built anew finds the memory of the one before, while cudaMalloc() and cudaFree() would map and
      unmap it, 5 to 100 us an array.
 
@@ -8,10 +8,9 @@
      include/petsctc/private/aijtclayout.h, array by array as on the host
 
    Memory traffic
-     A copy moves AIJTCLayoutBytes() between host and device; only tests and tuning copy.
+     4 bytes a long row: `arrived` begins as zeros.
 */
 #include "build.cuh"
-#include "../host/slice.h"
 
 namespace aijtcbuild
 {
@@ -111,114 +110,6 @@ PetscErrorCode AllocateLists(AIJTCLayout *layout, cudaStream_t stream)
 }
 } // namespace aijtcbuild
 
-namespace
-{
-/* One array of a copy */
-template <class T>
-PetscErrorCode ToDevice(PetscCount count, const T *host, T *device, cudaStream_t stream)
-{
-  PetscFunctionBegin;
-  if (host && count) PetscCallCUDA(cudaMemcpyAsync(device, host, (size_t)count * sizeof(T), cudaMemcpyHostToDevice, stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <class T>
-PetscErrorCode ToHost(PetscCount count, const T *device, T **host, cudaStream_t stream)
-{
-  PetscFunctionBegin;
-  *host = nullptr;
-  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc1(count, host));
-  PetscCallCUDA(cudaMemcpyAsync(*host, device, (size_t)count * sizeof(T), cudaMemcpyDeviceToHost, stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Does every slice hold any values, whatever they are? */
-PetscBool IsExactAlways(const AIJTCLayout *host)
-{
-  for (PetscInt s = 0; s < AIJTCSlicesTotal(host); s++) {
-    const AIJTCSlice *slice = host->slice + s;
-
-    if (AIJTCFormValue(slice->form) != AIJTC_VALUE_DOUBLE || slice->values != AIJTCSlicePlaces(slice, AIJTCKindGroups(AIJTCSliceKind(host, s), &host->params))) return PETSC_FALSE;
-  }
-  return PETSC_TRUE;
-}
-
-/* Entries of the largest slice of consecutive rows */
-PetscInt LargestEntries(const AIJTCLayout *host)
-{
-  const PetscInt first   = host->nslices[AIJTC_LONG] + host->nslices[AIJTC_TILE];
-  PetscInt       largest = 0;
-
-  for (PetscInt s = first; s < first + host->nconsecutive; s++) largest = PetscMax(largest, (PetscInt)host->slice[s].entries);
-  return largest;
-}
-
-/* The sizes and what was found, without the arrays */
-AIJTCLayout WithoutArrays(const AIJTCLayout &from, PetscBool cuda)
-{
-  AIJTCLayout to = from;
-
-  to.cuda         = cuda;
-  to.slice        = nullptr;
-  to.pattern      = nullptr;
-  to.value        = nullptr;
-  to.dict         = nullptr;
-  to.rid          = nullptr;
-  to.long_piece   = nullptr;
-  to.partial      = nullptr;
-  to.arrived      = nullptr;
-  to.list_start   = nullptr;
-  to.list         = nullptr;
-  to.start        = nullptr;
-  to.misfit       = nullptr;
-  to.largest      = 0;
-  to.exact_always = PETSC_FALSE;
-  for (void *&memory : to.memory) memory = nullptr;
-  return to;
-}
-
-PetscErrorCode Upload(const AIJTCLayout *host, AIJTCLayout *device, cudaStream_t stream)
-{
-  PetscFunctionBegin;
-  PetscCall(aijtcbuild::AllocateStart(device, stream));
-  PetscCall(aijtcbuild::AllocateSlices(device, stream));
-  PetscCall(aijtcbuild::AllocateStreams(device, stream));
-  if (device->params.gather) PetscCall(aijtcbuild::AllocateLists(device, stream));
-  if (!host->dict) device->dict = nullptr;
-  PetscCall(ToDevice(AIJTCSlicesTotal(host), host->slice, device->slice, stream));
-  PetscCall(ToDevice(host->npattern, host->pattern, device->pattern, stream));
-  PetscCall(ToDevice(host->nvalue, host->value, device->value, stream));
-  PetscCall(ToDevice(AIJTC_MAX_DICT, host->dict, device->dict, stream));
-  PetscCall(ToDevice(host->nrid, host->rid, device->rid, stream));
-  PetscCall(ToDevice((PetscCount)host->nlong + 1, host->long_piece, device->long_piece, stream));
-  PetscCall(ToDevice((PetscCount)host->nblocks + 1, host->list_start, device->list_start, stream));
-  PetscCall(ToDevice(host->nlist, host->list, device->list, stream));
-  PetscCall(ToDevice((PetscCount)host->m + 1, host->start, device->start, stream));
-  PetscCallCUDA(cudaMemsetAsync(device->misfit, 0, sizeof(*device->misfit), stream));
-  device->largest      = LargestEntries(host);
-  device->exact_always = IsExactAlways(host);
-  PetscCallCUDA(cudaStreamSynchronize(stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode Download(const AIJTCLayout *device, AIJTCLayout *host, cudaStream_t stream)
-{
-  PetscFunctionBegin;
-  PetscCall(ToHost(AIJTCSlicesTotal(device), device->slice, &host->slice, stream));
-  PetscCall(ToHost(device->npattern, device->pattern, &host->pattern, stream));
-  PetscCall(ToHost(device->nvalue, device->value, &host->value, stream));
-  PetscCall(ToHost(AIJTC_MAX_DICT, device->dict, &host->dict, stream));
-  PetscCall(ToHost(device->nrid, device->rid, &host->rid, stream));
-  PetscCall(ToHost((PetscCount)device->nlong + 1, device->long_piece, &host->long_piece, stream));
-  PetscCall(ToHost((PetscCount)device->nblocks + 1, device->list_start, &host->list_start, stream));
-  PetscCall(ToHost(device->nlist, device->list, &host->list, stream));
-  PetscCall(ToHost((PetscCount)device->m + 1, device->start, &host->start, stream));
-  PetscCallCUDA(cudaStreamSynchronize(stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-} // namespace
-
 static __global__ void SettledKernel() { }
 
 PetscErrorCode aijtcbuild::SettleLayout(cudaStream_t stream)
@@ -226,32 +117,6 @@ PetscErrorCode aijtcbuild::SettleLayout(cudaStream_t stream)
   PetscFunctionBegin;
   SettledKernel<<<1, 1, 0, stream>>>();
   PetscCallCUDA(cudaGetLastError());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode AIJTCLayoutUpload_CUDA(const AIJTCLayout *host, AIJTCLayout *device, PetscTCStream stream)
-{
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCheck(!host->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout to copy from lives in device memory: give one of host memory");
-  *device = WithoutArrays(*host, PETSC_TRUE);
-  ierr    = Upload(host, device, stream);
-  if (PetscUnlikely(ierr)) (void)AIJTCLayoutDestroy_CUDA(device);
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode AIJTCLayoutDownload_CUDA(const AIJTCLayout *device, AIJTCLayout *host, PetscTCStream stream)
-{
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCheck(device->cuda, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout to copy from lives in host memory: give one of device memory");
-  *host = WithoutArrays(*device, PETSC_FALSE);
-  ierr  = Download(device, host, stream);
-  if (PetscUnlikely(ierr)) (void)AIJTCLayoutDestroy_Host(host);
-  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,6 +1,6 @@
 /*
    Method
-     z = A x or z = y + A x: one launch for TILE and LONG slices, one for ROWS slices, or one for all where there are both and a row or a tile a warp (rrows = rtile = 1); with dot products then a tiny one that
+     z = A x or z = y + A x: one launch for TILE and LONG slices, one for ROWS slices, or one for all where there are both and a lane has one row (rrows = 1); with dot products then a tiny one that
      adds the pieces of long rows if one has more than one. A kind that the matrix does not have is not launched. Nothing waits for the device, and each launch may start while the one before it ends (overlap.cuh).
 
    Layout

@@ -19,10 +19,10 @@ static inline bool AIJTCHasPieces(const AIJTCLayout &A)
 
 constexpr int AIJTC_MIXED_WARPS = 8; /* of a block of the launch below */
 
-/* One launch for all slices: where there are both kinds, and rrows = rtile = 1 */
+/* One launch for all slices: where there are both kinds, and rrows = 1 */
 static inline bool AIJTCIsMixed(const AIJTCLayout &A)
 {
-  return A.nslices[AIJTC_ROWS] && A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE] && A.params.rrows == 1 && A.params.rtile == 1;
+  return A.nslices[AIJTC_ROWS] && A.nslices[AIJTC_LONG] + A.nslices[AIJTC_TILE] && A.params.rrows == 1;
 }
 PETSC_INTERN PetscErrorCode AIJTCLayoutMultMixed_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream);
 

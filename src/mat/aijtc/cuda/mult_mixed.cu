@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_MIXED_WARPS, 4)
   RowDots<AIJTC_MIXED_WARPS> dots(w);
 
   LetNextLaunchStart();
-  if (blockIdx.x < others) PieceOrTile<Sums, 1>(A, count, pieces, x, y, z, dots);
+  if (blockIdx.x < others) PieceOrTile<Sums>(A, count, pieces, x, y, z, dots);
   else {
     const PetscInt slice = (PetscInt)(AIJTC_MIXED_WARPS * (blockIdx.x - others) + threadIdx.x / AIJTC_LANES);
 

@@ -18,14 +18,14 @@ namespace
 {
 constexpr int TILES_BLOCKS = 8; /* of a multiprocessor at least: 64 registers */
 
-template <class Sums, int R>
+template <class Sums>
 __global__ void __launch_bounds__(AIJTC_LANES *AIJTC_WARPS, TILES_BLOCKS)
   TilesKernel(const __grid_constant__ LayoutView A, const __grid_constant__ SliceCounts count, const __grid_constant__ LongPieces pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const __grid_constant__ DotView w)
 {
   RowDots<> dots(w);
 
   LetNextLaunchStart();
-  PieceOrTile<Sums, R>(A, count, pieces, x, y, z, dots);
+  PieceOrTile<Sums>(A, count, pieces, x, y, z, dots);
   dots.finish();
 }
 
@@ -87,33 +87,26 @@ PetscErrorCode LaunchLong(const AIJTCLayout &A, const PetscScalar x[], const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <class Sums, int R>
-PetscErrorCode Launch(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
+template <class Sums>
+PetscErrorCode LaunchTiles(const AIJTCLayout &A, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
   const SliceCounts count = CountsOf(A, AIJTC_WARPS);
 
   PetscFunctionBegin;
-  PetscCall((LaunchOverlapping(TilesKernel<Sums, R>, count.longblocks + count.tileblocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, PiecesOf(A, dots), x, y, z, dots)));
+  PetscCall(LaunchOverlapping(TilesKernel<Sums>, count.longblocks + count.tileblocks, AIJTC_LANES * AIJTC_WARPS, AIJTCDotBytes(dots, AIJTC_WARPS), stream, AIJTCLayoutView(A), count, PiecesOf(A, dots), x, y, z, dots));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 } // namespace
 
 PetscErrorCode AIJTCLayoutMultTiles_CUDA(const AIJTCLayout *layout, PetscBool tensor, const PetscScalar x[], const PetscScalar y[], PetscScalar z[], const DotView &dots, cudaStream_t stream)
 {
-  const bool wide = layout->params.rtile == 4;
-
   PetscFunctionBegin;
   if (!layout->nslices[AIJTC_LONG] && !layout->nslices[AIJTC_TILE]) PetscFunctionReturn(PETSC_SUCCESS);
   if (!layout->nslices[AIJTC_TILE]) {
     if (tensor) PetscCall(LaunchLong<TensorSums>(*layout, x, y, z, dots, stream));
     else PetscCall(LaunchLong<CoreSums>(*layout, x, y, z, dots, stream));
-  } else if (tensor) {
-    if (wide) PetscCall((Launch<TensorSums, 4>(*layout, x, y, z, dots, stream)));
-    else PetscCall((Launch<TensorSums, 1>(*layout, x, y, z, dots, stream)));
-  } else {
-    if (wide) PetscCall((Launch<CoreSums, 4>(*layout, x, y, z, dots, stream)));
-    else PetscCall((Launch<CoreSums, 1>(*layout, x, y, z, dots, stream)));
-  }
+  } else if (tensor) PetscCall(LaunchTiles<TensorSums>(*layout, x, y, z, dots, stream));
+  else PetscCall(LaunchTiles<CoreSums>(*layout, x, y, z, dots, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

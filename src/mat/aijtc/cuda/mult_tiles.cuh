@@ -2,8 +2,8 @@
    What the launches share that take slices of tiles and of long rows (mult_tiles.cu, mult_mixed.cu).
 
    Method
-     TILE slices: one warp takes 8 R rows. Slot t of group r is a tile of 8 rows x 4 entries, in the operand order of the MMA; the row sums of a group stand on the diagonal of its accumulator. At the
-     end lane l holds the sum of the slice's row l, so rid is read and z written by one instruction each.
+     TILE slices: one warp takes 8 rows. A slot is a tile of 8 rows x 4 entries, in the operand order of the MMA; the row sums stand on the diagonal of its accumulator. At the end lane l < 8 holds the sum
+     of the slice's row l, so rid is read and z written by one instruction each.
 
      LONG slices, in the same launch: one warp a piece of up to 32 slots (1024 nonzeros) of a row. Where every long row is one piece the warp stores the row's result; otherwise it leaves the piece's sum in
      `partial`, and the warp that finds itself the last of its row (arrival.cuh) adds the pieces: lane l those of number l, l + 32, .., then the lanes. Which warp that is has no say in the result. With dot products
@@ -13,7 +13,7 @@
      include/petsctc/private/aijtclayout.h
 
    Memory traffic
-     See aijtcslots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, R = 4, no compression: 86 MB of entries + 7 MB of slots and masks + 21 MB = 114 MB,
+     See aijtcslots.cuh; per row 4 bytes (rid) + 8 (z, and 8 for y), 32 bytes a slice, the gathered x. 7-point 101^3, no compression: 86 MB of entries + 3 MB of slots and masks + 25 MB = 114 MB,
      27 us at 4.3 TB/s.
 
    References
@@ -25,33 +25,21 @@
 #include "mult.cuh"
 #include "sums.cuh"
 
-template <int R>
-constexpr int TileBatch = R == 4 ? 2 : 8;
+constexpr int TileBatch = 8; /* slots requested together, of pieces too */
 
-template <class Sums, int R, class Dots>
+template <class Sums, class Dots>
 __device__ __forceinline__ void TileSlice(const LayoutView &A, PetscInt slice, int lane, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const Dots &dots)
 {
-  const SliceView s   = LoadSlice<R>(A, slice, 1);
-  const int       row = lane < AIJTC_TILE_ROWS * R ? __ldg(A.rid + s.row + lane) : -1;
-  Refs<R, 0>      refs;
-  Sums            sums[R];
-  PetscScalar     result = 0.0;
+  const SliceView  s   = LoadSlice<1>(A, slice, 1);
+  const int        row = lane < AIJTC_TILE_ROWS ? __ldg(A.rid + s.row + lane) : -1, of = __shfl_sync(AIJTC_ALL_LANES, row, lane / AIJTC_TILE_COLS);
+  const Refs<1, 0> refs = {{A.bs == 1 ? of : of - (int)((unsigned)of % (unsigned)A.bs)}, {0}};
+  Sums             sums;
 
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-    const int mine = __shfl_sync(AIJTC_ALL_LANES, row, AIJTC_TILE_ROWS * r + lane / AIJTC_TILE_COLS);
-
-    refs.rest[r] = 0;
-    refs.ref[r]  = A.bs == 1 ? mine : mine - (int)((unsigned)mine % (unsigned)A.bs);
-  }
-  ForSlotsOfAnyForm<R, TileBatch<R>>(s, lane, refs, x, LaunchBeforeX(), [&](int r, bool, PetscScalar a, PetscScalar b) { sums[r].add(a, b); });
+  ForSlotsOfAnyForm<1, TileBatch>(s, lane, refs, x, LaunchBeforeX(), [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
   WaitForLaunchBefore(); /* a slice without slots has not waited yet */
-#pragma unroll
-  for (int r = 0; r < R; r++) {
-    const PetscScalar sum = sums[r].row(lane, lane % AIJTC_TILE_ROWS);
 
-    if (lane / AIJTC_TILE_ROWS == r) result = sum;
-  }
+  PetscScalar result = sums.row(lane, lane % AIJTC_TILE_ROWS);
+
   if (row < 0) return;
   if (y) result += y[row];
   z[row] = result;
@@ -97,7 +85,7 @@ __device__ __forceinline__ void LongSlice(const LayoutView &A, PetscInt slice, c
   const Refs<1, 0> refs = {{lane}, {0}};
   Sums             sums;
 
-  ForSlotsOfAnyForm<1, 8>(s, lane, refs, x, LaunchBeforeFirstX(), [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
+  ForSlotsOfAnyForm<1, TileBatch>(s, lane, refs, x, LaunchBeforeFirstX(), [&](int, bool, PetscScalar a, PetscScalar b) { sums.add(a, b); });
   WaitForLaunchBefore(); /* likewise */
 
   PetscScalar total = sums.total(lane);
@@ -121,7 +109,7 @@ struct SliceCounts {
 };
 
 /* One warp a slice; the longest slices begin first */
-template <class Sums, int R, int WARPS>
+template <class Sums, int WARPS>
 __device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCounts &count, const LongPieces &pieces, const PetscScalar *x, const PetscScalar *y, PetscScalar *z, const RowDots<WARPS> &dots)
 {
   const bool     piece = blockIdx.x < count.longblocks;
@@ -129,7 +117,7 @@ __device__ __forceinline__ void PieceOrTile(const LayoutView &A, const SliceCoun
   const PetscInt slice = (PetscInt)(WARPS * (piece ? blockIdx.x : blockIdx.x - count.longblocks) + threadIdx.x / AIJTC_LANES);
 
   if (piece && slice < count.longs) LongSlice<Sums>(A, slice, pieces, lane, x, y, z, dots);
-  if (!piece && slice < count.tiles) TileSlice<Sums, R>(A, count.longs + slice, lane, x, y, z, dots);
+  if (!piece && slice < count.tiles) TileSlice<Sums>(A, count.longs + slice, lane, x, y, z, dots);
 }
 
 static inline LongPieces PiecesOf(const AIJTCLayout &A, const DotView &dots)

@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(THREADS) DoublesKernel(SliceShape shape, Value
   SliceRows<1>   rows;
   GroupHeads<R>  heads;
 
-  slice.row += (int32_t)(shape.kind == AIJTC_TILE ? AIJTC_TILE_ROWS : AIJTC_LANES) * group;
+  slice.row += (int32_t)AIJTC_LANES * group;
   rows.Load(shape, slice, A.rid, A.start, lane);
   slice.entries = rows.Entries();
 

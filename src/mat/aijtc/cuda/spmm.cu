@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(WARPS *AIJTC_LANES, BLOCKS) PairsKernel(const 
 
   if (!groups.exists()) return;
   const SliceView   s    = LoadSlice<R>(A, groups.slice(), KIND == AIJTC_ROWS ? A.bs : 1);
-  const int         row  = SliceRow(A, s, KIND == AIJTC_ROWS ? AIJTC_LANES * groups.group() + lane : AIJTC_TILE_ROWS * groups.group() + lane / AIJTC_TILE_COLS, m);
+  const int         row  = SliceRow(A, s, KIND == AIJTC_ROWS ? AIJTC_LANES * groups.group() + lane : lane / AIJTC_TILE_COLS, m);
   const int         rest = row < 0 ? 0 : (int)(row % A.bs);
   PairSums<K, KIND> sums(x, lane);
 
@@ -173,8 +173,7 @@ PetscErrorCode SlicesByRows(const AIJTCLayout &A, const LayoutView &view, const 
 
   PetscFunctionBegin;
   PetscCall(LongRows<K>(A, view, x, X, stream));
-  if (A.params.rtile == 1) PetscCall((Pairs<1, K, AIJTC_TILE>(A, view, tiles, x, X, stream)));
-  else PetscCall((Pairs<4, K, AIJTC_TILE>(A, view, tiles, x, X, stream)));
+  PetscCall((Pairs<1, K, AIJTC_TILE>(A, view, tiles, x, X, stream)));
   if (A.params.rrows == 1) PetscCall((Pairs<1, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
   else if (A.params.rrows == 2) PetscCall((Pairs<2, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));
   else PetscCall((Pairs<4, K, AIJTC_ROWS>(A, view, rows, x, X, stream)));

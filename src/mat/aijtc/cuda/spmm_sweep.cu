@@ -24,7 +24,6 @@
 */
 #include "mult_sweep.cuh"
 #include "spmm.cuh"
-#include <petsctc/private/aijtcops.h>
 #include <cuda_pipeline_primitives.h>
 
 namespace
@@ -290,7 +289,7 @@ PetscInt PlanesInTurn(const SweepOrder &order, bool alone)
   return ((PetscInt)(AIJTCSweepBlocksOf(order) - 1) / MULTIPROCESSORS + 1) * ((PetscInt)order.deep + (alone ? 2 : 0));
 }
 
-/* Is it faster than gathering X by way of L1? Nanoseconds, fitted to what was measured on an H200: docs/performance.md, "Several columns of grids" */
+/* Is it faster than gathering X by way of L1? Nanoseconds, fitted to what was measured on an H200: docs/log/2026-11.md, "Several columns of grids" */
 template <class Shape>
 bool Pays(const AIJTCLayout &A, const SweepOrder &order)
 {
@@ -370,14 +369,6 @@ bool OrderThatPays(const AIJTCLayout &A, SweepOrder *order)
   return OrderOf<Shape>(A, plane, reach, order) && Pays<Shape>(A, *order);
 }
 } // namespace
-
-unsigned AIJTCLayoutMatMultSweeps_CUDA(const AIJTCLayout *layout, PetscInt columns)
-{
-  SweepOrder order;
-  const bool pays = columns == 8 ? OrderThatPays<Narrow<8>>(*layout, &order) || OrderThatPays<Middle<8>>(*layout, &order) : columns == 4 && (OrderThatPays<Narrow<4>>(*layout, &order) || OrderThatPays<Middle<4>>(*layout, &order));
-
-  return pays ? AIJTCSweepBlocksOf(order) : 0;
-}
 
 template <int K>
 PetscErrorCode AIJTCMultColumnsSwept(const AIJTCLayout &A, const LayoutView &view, const ColumnsView<K> &X, PetscBool *done, cudaStream_t stream)

@@ -16,7 +16,7 @@
 */
 #include <petsctc/private/devicescratch.h>
 #include <petsctc/private/aijtcops.h>
-#include <cub/device/device_radix_sort.cuh>
+#include <petsctc/private/devicesort.h>
 
 namespace
 {
@@ -78,6 +78,18 @@ PetscErrorCode Permute(PetscCount nnz, const PetscInt perm[], const PetscScalar 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Column numbers are not negative, so that 32 bits of them sort as unsigned numbers do */
+PetscErrorCode SortByColumn(void *memory, size_t *bytes, const PetscInt j[], PetscInt column[], const PetscInt number[], PetscInt perm[], PetscCount nnz, int bits, cudaStream_t stream)
+{
+  PetscFunctionBegin;
+#if PetscDefined(USE_64BIT_INDICES)
+  PetscCall(PetscTCSortIndices_CUDA(memory, bytes, j, column, number, perm, nnz, bits, stream));
+#else
+  PetscCall(PetscTCSortPairs_CUDA(memory, bytes, reinterpret_cast<const uint32_t *>(j), reinterpret_cast<uint32_t *>(column), number, perm, nnz, bits, stream));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* column <- the sorted column numbers, perm <- the entries that have them */
 PetscErrorCode SortColumns(PetscInt n, PetscCount nnz, const PetscInt j[], PetscInt column[], PetscInt perm[], cudaStream_t stream)
 {
@@ -91,9 +103,9 @@ PetscErrorCode SortColumns(PetscInt n, PetscCount nnz, const PetscInt j[], Petsc
   PetscCall(number.allocate(nnz, stream));
   NumbersKernel<<<Blocks(nnz), THREADS, 0, stream>>>(nnz, number);
   PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs(nullptr, bytes, j, column, (const PetscInt *)(PetscInt *)number, perm, nnz, 0, bits, stream));
+  PetscCall(SortByColumn(nullptr, &bytes, j, column, number, perm, nnz, bits, stream));
   PetscCall(work.allocate(bytes, stream));
-  PetscCallCUDA(cub::DeviceRadixSort::SortPairs((void *)(char *)work, bytes, j, column, (const PetscInt *)(PetscInt *)number, perm, nnz, 0, bits, stream));
+  PetscCall(SortByColumn((void *)(char *)work, &bytes, j, column, number, perm, nnz, bits, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -171,8 +171,8 @@ PetscErrorCode AIJTCLayoutMultDot_Host(const AIJTCLayout *layout, PetscBool tens
 
   PetscFunctionBegin;
   PetscCall(AIJTCLayoutMult_Host(layout, tensor, x, NULL, z, stream));
-  PetscCall(PetscTCMDot_Host(layout->m, z, u ? 3 : 2, with, result, tensor, NULL, stream)); /* summed as every dot product is: a plain loop has a larger error */
-  if (u) PetscCall(PetscTCMDot_Host(layout->m, u, 1, with, result + 3, tensor, NULL, stream));
+  PetscCall(PetscTCMDot_Host(layout->m, z, u ? 3 : 2, with, result)); /* summed as every dot product is: a plain loop has a larger error */
+  if (u) PetscCall(PetscTCMDot_Host(layout->m, u, 1, with, result + 3));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,7 +12,7 @@ enum {
 /* Row groups of a slice */
 static inline int AIJTCKindGroups(AIJTCKind kind, const AIJTCParams *params)
 {
-  return kind == AIJTC_LONG ? 1 : (int)(kind == AIJTC_TILE ? params->rtile : params->rrows);
+  return kind == AIJTC_ROWS ? (int)params->rrows : 1;
 }
 
 /* log2 of the entries of one row in a slot: 32, 4 or 1. Lane l of group r works for the row in place (32 r + l) >> shift */

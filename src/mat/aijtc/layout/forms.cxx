@@ -280,7 +280,7 @@ void WriteDeltas(const AIJTCSliceWork *work, bool spread, int32_t next[], Delta 
 
 PetscErrorCode AIJTCSliceWorkCreate(const AIJTCLayout *layout, AIJTCSliceWork *work)
 {
-  PetscCount entries = 0, slots = 0, groups = std::max(layout->params.rrows, layout->params.rtile);
+  PetscCount entries = 0, slots = 0, groups = layout->params.rrows;
 
   PetscFunctionBegin;
   for (PetscInt s = 0; s < AIJTCSlicesTotal(layout); s++) {

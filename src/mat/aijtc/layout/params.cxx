@@ -11,8 +11,8 @@ namespace
 constexpr PetscInt   WINDOW_COMMON = 8192, WINDOW_OTHER = 1024;
 constexpr PetscInt   LONG_MIN_COMMON = 256, LONG_MIN_OTHER = 128, SHORT_MAX = 128, SHORT_MAX_UNEVEN = 8, SHORT_MAX_UNEVEN_MANY = 16; /* lengths */
 constexpr PetscInt   ROWS_FOR_LONGER_SHORT = 1000000;
-constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768, ROWS_FOR_FOUR_TILES = 65536;
-constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_TILES = 32, LENGTH_FOR_FOUR_GROUPS_OTHER = 6, LENGTH_FOR_NEAR = 8; /* mean, at most */
+constexpr PetscInt   ROWS_FOR_FOUR_GROUPS = 500000, ROWS_FOR_TWO_GROUPS = 100000, ROWS_FOR_TWO_SHORT = 32768;
+constexpr PetscInt   LENGTH_FOR_TWO_GROUPS = 16, LENGTH_FOR_TWO_SHORT = 2, LENGTH_FOR_FOUR_GROUPS_OTHER = 6, LENGTH_FOR_NEAR = 8; /* mean, at most */
 constexpr PetscInt   LENGTH_FOR_TWO_GROUPS_STORED = 6 /* at least */;
 constexpr PetscCount DICT_MIN = 800000, NONZEROS_FOR_NEAR = 1000000 /* at most */;
 constexpr PetscInt   GATHER = 8, GATHER_WIDE = 16, ROWS_FOR_GATHER = 32768, ROWS_FOR_GATHER_WIDE = 500000; /* slices of a block; rows of the matrix at least */
@@ -62,11 +62,6 @@ void DecideGather(PetscInt m, PetscInt n, PetscCount nnz, const AIJTCTraits *tra
   params->gather = !may || params->near ? 0 : m >= ROWS_FOR_GATHER_WIDE ? GATHER_WIDE : GATHER;
 }
 
-PetscInt Tiles(PetscInt m, PetscCount nnz)
-{
-  return m >= ROWS_FOR_FOUR_TILES && nnz <= (PetscCount)LENGTH_FOR_FOUR_TILES * m ? 4 : 1;
-}
-
 PetscErrorCode CheckParams(const AIJTCParams *params)
 {
   PetscFunctionBegin;
@@ -75,7 +70,6 @@ PetscErrorCode CheckParams(const AIJTCParams *params)
              params->short_max);
   PetscCheck(params->window >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Sorting window of %" PetscInt_FMT " rows: give a positive number, or 0 to sort all rows together", params->window);
   PetscCheck(params->rrows == 1 || params->rrows == 2 || params->rrows == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " row groups in a slice of short rows: give 1, 2 or 4", params->rrows);
-  PetscCheck(params->rtile == 1 || params->rtile == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " tiles side by side in a slice: give 1 or 4", params->rtile);
   PetscCheck(params->bs >= 1 && params->bs <= AIJTC_MAX_BS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " rows: give a number from 1 to %d", params->bs, (int)AIJTC_MAX_BS);
   PetscCheck(params->compress >= AIJTC_COMPRESS_OFF && params->compress <= AIJTC_COMPRESS_BOTH, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Compression %d is none of off (0), pattern (1), value (2), both (3)", (int)params->compress);
   PetscCheck(params->gather >= 0 && params->gather <= AIJTC_GATHER_MOST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Blocks of %" PetscInt_FMT " slices that gather x together: give 0 to %d", params->gather, (int)AIJTC_GATHER_MOST);
@@ -100,7 +94,6 @@ PetscErrorCode AIJTCParamsResolve(PetscInt m, PetscInt n, PetscCount nnz, const 
   if (params->compress == AIJTC_COMPRESS_DECIDE) params->compress = AIJTC_COMPRESS_BOTH; /* before what depends on it */
   if (params->gather == PETSC_DECIDE) DecideGather(m, n, nnz, traits, params);
   if (params->rrows == PETSC_DECIDE) params->rrows = params->gather ? 1 : RowGroups(m, nnz, traits, params);
-  if (params->rtile == PETSC_DECIDE) params->rtile = common ? Tiles(m, nnz) : 1;
   if (params->bs == PETSC_DECIDE) params->bs = traits->bs;
   if (params->dict_min == PETSC_DECIDE) params->dict_min = DICT_MIN;
   PetscCall(CheckParams(params));

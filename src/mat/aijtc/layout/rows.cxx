@@ -121,8 +121,7 @@ PetscErrorCode SortRows(const AIJTCLayout *layout, PlanWork *work)
 /* rid: each row to the next place of its class, in sorted order */
 PetscErrorCode DealRows(AIJTCLayout *layout, const PlanWork *work)
 {
-  const int        tile_rows = AIJTCKindPlaces(AIJTC_TILE, &layout->params);
-  const PetscCount tile = work->count[ROW_LONG], rows = tile + AIJTCRoundUp(work->count[ROW_MEDIUM], tile_rows), all = rows + AIJTCRoundUp(work->count[ROW_SHORT], GroupRows(layout));
+  const PetscCount tile = work->count[ROW_LONG], rows = tile + AIJTCRoundUp(work->count[ROW_MEDIUM], AIJTC_TILE_ROWS), all = rows + AIJTCRoundUp(work->count[ROW_SHORT], GroupRows(layout));
   PetscInt         next[ROW_CLASSES] = {0, (PetscInt)tile, (PetscInt)rows};
 
   PetscFunctionBegin;
@@ -154,7 +153,7 @@ PetscErrorCode CountSlices(AIJTCLayout *layout)
   }
   if (layout->nlong) PetscCall(PetscIntCast(pieces, &layout->long_piece[layout->nlong]));
   PetscCall(PetscIntCast(pieces, &layout->nslices[AIJTC_LONG]));
-  layout->nslices[AIJTC_TILE] = (layout->rid_rows - layout->rid_tile) / AIJTCKindPlaces(AIJTC_TILE, &layout->params);
+  layout->nslices[AIJTC_TILE] = (layout->rid_rows - layout->rid_tile) / AIJTC_TILE_ROWS;
   layout->nslices[AIJTC_ROWS] = layout->nconsecutive + (layout->nrid - layout->rid_rows) / GroupRows(layout);
   rows                        = (PetscCount)layout->nslices[AIJTC_TILE] + layout->nslices[AIJTC_ROWS];
   PetscCheck(pieces + rows <= PETSC_INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscCount_FMT " slices are too many for one process: use more", pieces + rows);
@@ -176,7 +175,7 @@ PetscErrorCode PlaceSlices(AIJTCLayout *layout, const uint8_t consecutive[])
       slice->form  = AIJTC_FORM_RID;
     }
   }
-  for (PetscInt p = layout->rid_tile; p < layout->rid_rows; p += AIJTCKindPlaces(AIJTC_TILE, &layout->params), slice++) {
+  for (PetscInt p = layout->rid_tile; p < layout->rid_rows; p += AIJTC_TILE_ROWS, slice++) {
     slice->row  = (int32_t)p;
     slice->form = AIJTC_FORM_RID;
   }
