@@ -31,6 +31,7 @@ struct Csr {
 
 struct Settings {
   std::vector<std::string> matrices, variants, preconditioners;
+  std::string              method; /* of the iterations; empty: by the matrix */
   std::string              values, folder, json, command;
   PetscBool                setup = PETSC_TRUE, operations = PETSC_FALSE, ksp = PETSC_FALSE, host = PETSC_FALSE;
   PetscInt                 batches = 10, products = 20, iterations = 100, columns = 1;

@@ -8,6 +8,7 @@ static char help[] = "Measures products, set-up and solver iterations of MATAIJT
   -bench_ksp <bool>              solver iterations too (default false)\n\
   -bench_ksp_pcs <list>          with these preconditioners (default none)\n\
   -bench_ksp_iterations <n>      so many iterations (default 100)\n\
+  -bench_ksp_method cg|bcgs|cr   PETSc's method and ours (default: cg or bcgs, by the matrix)\n\
   -bench_ksp_columns <n>         of so many systems by KSPMatSolve(); the time is that of an iteration and column (default 1: KSPSolve())\n\
   -bench_host <bool>             on a GPU, PETSc's aij on the host too (default false)\n\
   -bench_repeat <n>              batches of a measurement (default 10)\n\
@@ -56,6 +57,7 @@ static PetscErrorCode ReadSettings(int argc, char **argv, Settings *s)
   PetscCall(StringOption("-bench_matrices", &matrices));
   PetscCall(StringOption("-bench_products", &variants));
   PetscCall(StringOption("-bench_ksp_pcs", &pcs));
+  PetscCall(StringOption("-bench_ksp_method", &s->method));
   PetscCall(StringOption("-bench_folder", &s->folder));
   PetscCall(StringOption("-bench_values", &s->values));
   PetscCall(StringOption("-bench_json", &s->json));
@@ -72,6 +74,7 @@ static PetscErrorCode ReadSettings(int argc, char **argv, Settings *s)
   PetscCheck(s->values == "own" || s->values == "random", PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-bench_values %s: own or random", s->values.c_str());
   PetscCheck(s->batches > 0 && s->products > 0 && s->iterations > 0 && s->columns > 0 && s->limit > 0.0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
              "-bench_repeat, -bench_batch, -bench_ksp_iterations, -bench_ksp_columns and -bench_limit must be positive");
+  PetscCheck(s->method.empty() || s->method == KSPCG || s->method == KSPBCGS || s->method == KSPCR, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-bench_ksp_method %s: cg, bcgs or cr", s->method.c_str());
   if (s->host) variants += ",aij";
   s->matrices        = CsrExpandNames(ToList(matrices));
   s->variants        = ToList(variants);

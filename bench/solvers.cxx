@@ -1,6 +1,6 @@
 /*
    Time of an iteration of PETSc's solvers on PETSc's type beside ours on ours: cg for a symmetric matrix with a positive diagonal, else bcgs (the paper's
-   matrices: what the paper says). b = A 1, or random columns, a zero guess, all iterations forced
+   matrices: what the paper says), or what -bench_ksp_method says. b = A 1, or random columns, a zero guess, all iterations forced
    by tolerances that nothing reaches; the best of three solves after one that is not timed.
 */
 #include "bench.h"
@@ -92,7 +92,7 @@ bool HasPositiveDiagonal(const Csr *A)
 
 void SolvesRun(const Machine *machine, const Settings *settings, Csr *A, std::vector<SolveResult> *results)
 {
-  const std::string method = !A->method.empty() ? A->method : A->symmetric && HasPositiveDiagonal(A) ? "cg" : "bcgs";
+  const std::string method = !settings->method.empty() ? settings->method : !A->method.empty() ? A->method : A->symmetric && HasPositiveDiagonal(A) ? "cg" : "bcgs";
 
   if (A->m != A->n) return;
   for (const std::string &pc : settings->preconditioners) {

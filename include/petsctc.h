@@ -13,11 +13,12 @@
 #define PETSCTC_VERSION_MINOR 1
 #define PETSCTC_VERSION_PATCH 0
 
-/* Manual pages: MATAIJTC in src/mat/aijtc/aijtc.cxx, KSPTCCG in src/ksp/tccg/tccg.cxx, KSPTCBCGS in src/ksp/tcbcgs/tcbcgs.cxx */
+/* Manual pages: MATAIJTC in src/mat/aijtc/aijtc.cxx, KSPTCCG in src/ksp/tccg/tccg.cxx, KSPTCBCGS in src/ksp/tcbcgs/tcbcgs.cxx, KSPTCCR in src/ksp/tccr/tccr.cxx */
 #define MATAIJTC    "aijtc"
 #define MATSEQAIJTC "seqaijtc"
 #define MATMPIAIJTC "mpiaijtc"
 #define KSPTCCG     "tccg"
+#define KSPTCCR     "tccr"
 #define KSPTCBCGS   "tcbcgs"
 
 /*E
@@ -132,5 +133,6 @@ PETSC_EXTERN PetscErrorCode MatAIJTCMultDot(Mat, Vec, Vec, Vec, PetscScalar *, P
 PETSC_EXTERN PetscErrorCode MatAIJTCGetInfo(Mat, MatAIJTCInfo *);
 
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP);
+PETSC_EXTERN PetscErrorCode KSPCreate_TCCR(KSP);
 PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP);
 PETSC_EXTERN PetscErrorCode KSPTCGetSolveCounts(KSP, PetscInt *, PetscInt *);

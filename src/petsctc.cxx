@@ -54,6 +54,7 @@ static PetscErrorCode PetscTCRegister(void)
   PetscCall(MatAIJTCRegisterFactors());
   PetscCall(KSPRegister(KSPTCCG, KSPCreate_TCCG));
   PetscCall(KSPRegister(KSPTCBCGS, KSPCreate_TCBCGS));
+  PetscCall(KSPRegister(KSPTCCR, KSPCreate_TCCR));
   PetscCall(PetscLogEventRegister("MatAIJTCBuild", MAT_CLASSID, &MAT_AIJTCBuild));
   PetscCall(PetscLogEventRegister("MatAIJTCRefresh", MAT_CLASSID, &MAT_AIJTCRefresh));
   PetscCall(PetscRegisterFinalize(PetscTCFinalizeSession));
@@ -61,7 +62,7 @@ static PetscErrorCode PetscTCRegister(void)
 }
 
 /*@
-  PetscTCInitialize - Makes the types `MATAIJTC`, `KSPTCCG` and `KSPTCBCGS` known to PETSc
+  PetscTCInitialize - Makes the types `MATAIJTC`, `KSPTCCG`, `KSPTCBCGS` and `KSPTCCR` known to PETSc
 
   Not Collective
 
@@ -75,7 +76,7 @@ static PetscErrorCode PetscTCRegister(void)
 
   Errors if the library was built for another version, scalar type or index size of PETSc than the one in this process.
 
-.seealso: `PetscTCFinalize()`, `PetscTCInitialized()`, `MATAIJTC`, `KSPTCCG`, `KSPTCBCGS`
+.seealso: `PetscTCFinalize()`, `PetscTCInitialized()`, `MATAIJTC`, `KSPTCCG`, `KSPTCBCGS`, `KSPTCCR`
 @*/
 PetscErrorCode PetscTCInitialize(void)
 {

@@ -1,11 +1,11 @@
-static char help[] = "A resident kernel of which a block gives up waiting for the others: the steps go on with the solve from where the call began, as KSPCG and KSPBCGS would.\n\n";
+static char help[] = "A resident kernel of which a block gives up waiting for the others: the steps go on with the solve from where the call began, as KSPCG, KSPBCGS and KSPCR would.\n\n";
 
 #include "ab.h"
 #include <petsctc/private/kspengine.h>
 
 typedef struct {
   KSPType     parent, type;
-  const char *resident, *variant; /* options */
+  const char *resident, *variant; /* options; NULL: the method has no variants */
   PetscReal   wind;
 } Method;
 
@@ -18,7 +18,8 @@ static const Method methods[] = {
   {KSPCG,   "tccg",   "layout", "auto",    0.0},
   {KSPBCGS, "tcbcgs", "form",   "classic", 0.4}, /* without wind rounding decides about some ten iterations */
   {KSPBCGS, "tcbcgs", "form",   "single",  0.4},
-  {KSPBCGS, "tcbcgs", "layout", "classic", 0.4}
+  {KSPBCGS, "tcbcgs", "layout", "classic", 0.4},
+  {KSPCR,   "tccr",   "form",   NULL,      0.0}
 };
 
 /* A preconditioner, its side, and the norm */
@@ -39,7 +40,7 @@ static PetscErrorCode SetOptions(const Method *method, KSP ksp)
   PetscCall(PetscSNPrintf(resident, sizeof(resident), "-ksp_%s_resident", method->type));
   PetscCall(PetscSNPrintf(variant, sizeof(variant), "-ksp_%s_variant", method->type));
   PetscCall(PetscOptionsSetValue(NULL, resident, method->resident));
-  PetscCall(PetscOptionsSetValue(NULL, variant, method->variant));
+  if (method->variant) PetscCall(PetscOptionsSetValue(NULL, variant, method->variant));
   PetscCall(KSPSetFromOptions(ksp));
   PetscCall(PetscOptionsClearValue(NULL, resident));
   PetscCall(PetscOptionsClearValue(NULL, variant));
@@ -149,7 +150,8 @@ static PetscErrorCode Spoilt(const Method *method, Mat A, Vec b, const Side *sid
   }
   if (theirs.its <= 66) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  only %" PetscInt_FMT " iterations: one call\n", theirs.its));
   PetscCall(MatGetNullSpace(A, &constants));
-  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s, %s, pc %s, side %s, norm %s%s", method->type, method->resident, method->variant, side->pc, PCSides[side->side], KSPNormTypes[side->norm], constants ? ", singular" : ""));
+  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s%s%s, pc %s, side %s, norm %s%s", method->type, method->resident, method->variant ? ", " : "", method->variant ? method->variant : "", side->pc, PCSides[side->side], KSPNormTypes[side->norm],
+                          constants ? ", singular" : ""));
   PetscCall(ABSay(what, ok));
   PetscCall(VecDestroy(&theirs.x));
   PetscCall(KSPDestroy(&stock));
@@ -193,11 +195,12 @@ static PetscErrorCode StaysAway(const Method *method, Mat A, Vec b)
 
 static PetscErrorCode All(const Method *method)
 {
-  const bool cg      = !strcmp(method->parent, KSPCG);
+  const bool cg = !strcmp(method->parent, KSPCG), cr = !strcmp(method->parent, KSPCR);
+  const Side other   = cr ? Side{PCJACOBI, PC_LEFT, KSP_NORM_NATURAL} : Side{PCJACOBI, cg ? PC_LEFT : PC_RIGHT, KSP_NORM_UNPRECONDITIONED};
   const Side sides[] = {
-    {PCNONE,   PC_LEFT,                 KSP_NORM_PRECONDITIONED  },
-    {PCJACOBI, PC_LEFT,                 KSP_NORM_PRECONDITIONED  },
-    {PCJACOBI, cg ? PC_LEFT : PC_RIGHT, KSP_NORM_UNPRECONDITIONED}
+    {PCNONE,   PC_LEFT, KSP_NORM_PRECONDITIONED},
+    {PCJACOBI, PC_LEFT, KSP_NORM_PRECONDITIONED},
+    other
   };
   const bool   projects = cg && !strcmp(method->variant, "classic");
   Mat          A, N;
@@ -242,7 +245,7 @@ int main(int argc, char **argv)
          suffix: host
       test:
          suffix: host_ahead
-         args: -ksp_tccg_ahead 3 -ksp_tcbcgs_ahead 3 -ksp_tccg_directions 4
+         args: -ksp_tccg_ahead 3 -ksp_tcbcgs_ahead 3 -ksp_tccr_ahead 3 -ksp_tccg_directions 4
       test:
          suffix: cuda
          requires: cuda

@@ -32,7 +32,7 @@ static PetscErrorCode Solves(Mat A, Vec b, Vec x, PetscReal tol, PetscBool *ok)
 /* One object through all types: what one type leaves with it must not reach the next */
 static PetscErrorCode Types(Mat A, Vec b, Vec x)
 {
-  const KSPType types[] = {KSPCG, "tccg", KSPBCGS, "tcbcgs", "tccg", KSPGMRES, "tcbcgs", KSPCG};
+  const KSPType types[] = {KSPCG, "tccg", KSPBCGS, "tcbcgs", "tccg", KSPGMRES, "tcbcgs", KSPCG, "tccr", "tccg", "tccr", KSPCR, "tcbcgs", "tccr"};
   KSP           ksp;
   PetscBool     ok = PETSC_TRUE, good;
   PetscErrorCode (*f)(void);
@@ -42,10 +42,10 @@ static PetscErrorCode Types(Mat A, Vec b, Vec x)
   PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetTolerances(ksp, Tolerance(1e-8), PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT));
-  for (int k = 0; k < 8; k++) {
-    const PetscBool ours = types[k][0] == 't' ? PETSC_TRUE : PETSC_FALSE, cg = k == 0 || k == 1 || k == 4 || k == 7 ? PETSC_TRUE : PETSC_FALSE;
+  for (KSPType type : types) {
+    const PetscBool ours = (PetscBool)!strncmp(type, "tc", 2), cg = (PetscBool)(!strcmp(type, KSPCG) || !strcmp(type, "tccg"));
 
-    PetscCall(KSPSetType(ksp, types[k]));
+    PetscCall(KSPSetType(ksp, type));
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(Solves(A, b, x, Tolerance(1e-6), &good));
     if (!good) ok = PETSC_FALSE;
@@ -469,8 +469,8 @@ static PetscErrorCode Flops(KSPType stock, KSPType fused, Mat A, Vec b, PetscRea
   for (PCType pctype : {PCNONE, PCJACOBI, PCSOR}) {
     PetscLogDouble expected, flops;
 
-    if (cuda && nullspace && !strcmp(pctype, PCSOR)) continue;   /* MatNullSpaceRemove() is PETSc's there, which logs more on a GPU than on the host */
-    PetscCall(FlopsOf(stock, pctype, "false", H, h, &expected)); /* on a GPU some of PETSc's operations log none */
+    if (cuda && nullspace && (!strcmp(pctype, PCSOR) || !strcmp(stock, KSPCR))) continue; /* MatNullSpaceRemove() is PETSc's there, which logs more on a GPU than on the host */
+    PetscCall(FlopsOf(stock, pctype, "false", H, h, &expected));                          /* on a GPU some of PETSc's operations log none */
     for (const char *resident : residents) {
       PetscCall(FlopsOf(fused, pctype, resident, A, b, &flops));
       if (PetscAbsReal((PetscReal)(flops - expected) - 10.0 * more * n) <= 9.5 * n) continue;
@@ -491,6 +491,7 @@ static PetscErrorCode FlopsWithNullSpace(Vec b)
   PetscFunctionBeginUser;
   PetscCall(ABMatSingularGrid(11, 12, 0.0, &A));
   PetscCall(Flops(KSPCG, "tccg", A, b, 0.0, "flops of tccg with a null space"));
+  PetscCall(Flops(KSPCR, "tccr", A, b, 0.0, "flops of tccr with a null space"));
   PetscCall(MatDestroy(&A));
   PetscCall(ABMatSingularGrid(11, 12, 0.4, &A));
   PetscCall(Flops(KSPBCGS, "tcbcgs", A, b, 0.0, "flops of tcbcgs with a null space"));
@@ -548,19 +549,25 @@ int main(int argc, char **argv)
   PetscCall(Types(A, b, x));
   PetscCall(ResetAndChange("tccg", A, b, x));
   PetscCall(ResetAndChange("tcbcgs", N, b, x));
+  PetscCall(ResetAndChange("tccr", A, b, x));
   PetscCall(Alternate("tccg", A, b));
   PetscCall(Alternate("tcbcgs", N, b));
+  PetscCall(Alternate("tccr", A, b));
   PetscCall(Nested(A, b, KSPCG, "tccg"));
   PetscCall(Nested(N, b, KSPBCGS, "tcbcgs"));
+  PetscCall(Nested(A, b, KSPCR, "tccr"));
   PetscCall(Objective(A, b, x0));
   PetscCall(Columns("tccg", A));
   PetscCall(Columns("tcbcgs", N));
+  PetscCall(Columns("tccr", A));
   PetscCall(Guess(N, b, x0));
   PetscCall(Nest("tccg", A));
   PetscCall(Nest("tcbcgs", N));
+  PetscCall(Nest("tccr", A));
   PetscCall(PublicCounts(A, b, x));
   PetscCall(Flops(KSPCG, "tccg", A, b, 0.0, "flops of tccg"));
   PetscCall(Flops(KSPBCGS, "tcbcgs", N, b, 0.0, "flops of tcbcgs"));
+  PetscCall(Flops(KSPCR, "tccr", A, b, 0.0, "flops of tccr"));
   PetscCall(PetscOptionsSetValue(NULL, "-ksp_tccg_variant", "single"));
   PetscCall(Flops(KSPCG, "tccg", A, b, 2.0, "flops of tccg single"));
   PetscCall(PetscOptionsClearValue(NULL, "-ksp_tccg_variant"));
@@ -573,6 +580,7 @@ int main(int argc, char **argv)
   PetscCall(FlopsOfOneNumber(KSPBCGS, "tcbcgs", N, b, "flops of tcbcgs with one number"));
   PetscCall(Options("tccg", A, b, x));
   PetscCall(Options("tcbcgs", N, b, x));
+  PetscCall(Options("tccr", A, b, x));
   PetscCall(ABFinish());
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&N));
@@ -586,7 +594,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_ahead {{0 3}} -ksp_tcbcgs_ahead {{0 3}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_ahead {{0 3}} -ksp_tcbcgs_ahead {{0 3}} -ksp_tccr_ahead 3
       output_file: output/ex5.out
       test:
          suffix: host

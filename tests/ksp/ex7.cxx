@@ -524,7 +524,7 @@ static PetscErrorCode Method(KSPType type, Mat A, Vec b, PetscInt nnorms)
   PetscCall(Tuned(type, A, b, TuneLeast, "30 iterations at least"));
   PetscCall(Tuned(type, A, b, TuneUIRNorm, "relative to the first residual"));
   PetscCall(Tuned(type, A, b, TuneSkip, "no test"));
-  PetscCall(Again(type, A, b, (PetscBool)(nnorms == 4)));
+  PetscCall(Again(type, A, b, (PetscBool)!strcmp(type, "tccg")));
   PetscCall(WatchedMatrix(type, A, b));
   PetscCall(Watched(type, A, b, TuneMonitor, "a monitor may look at the solution"));
   PetscCall(Watched(type, A, b, TuneTest, "the convergence test is the user's"));
@@ -658,6 +658,7 @@ int main(int argc, char **argv)
   PetscCall(ABVecFill(b, 1));
   PetscCall(Method("tccg", A, b, 4));
   PetscCall(Method("tcbcgs", N, b, 3));
+  PetscCall(Method("tccr", A, b, 4));
   PetscCall(Diagonal("tccg", A, b, 2));
   PetscCall(Diagonal("tcbcgs", N, b, 1));
   PetscCall(ProductSums("tccg", A, b));
@@ -667,6 +668,7 @@ int main(int argc, char **argv)
   PetscCall(Single(A, N, b));
   PetscCall(Decisions("tccg", A));
   PetscCall(Decisions("tcbcgs", N));
+  PetscCall(Decisions("tccr", A));
   PetscCall(ABFinish());
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&N));
@@ -678,7 +680,7 @@ int main(int argc, char **argv)
 /*TEST
 
    testset:
-      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_resident false -ksp_tcbcgs_resident false -ksp_tccg_directions {{1 4}}
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type {{aij aijtc}} -ksp_tccg_resident false -ksp_tcbcgs_resident false -ksp_tccr_resident false -ksp_tccg_directions {{1 4}}
       output_file: output/ex7.out
       test:
          suffix: host

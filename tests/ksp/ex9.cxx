@@ -1,4 +1,4 @@
-static char help[] = "KSPTCCG and KSPTCBCGS where something is wrong or changes under way: sizes, assembly, products, preconditioners, monitors, NaN. What KSPCG and KSPBCGS do.\n\n";
+static char help[] = "KSPTCCG, KSPTCBCGS and KSPTCCR where something is wrong or changes under way: sizes, assembly, products, preconditioners, monitors, NaN. What KSPCG, KSPBCGS and KSPCR do.\n\n";
 
 #include "ab.h"
 
@@ -23,12 +23,16 @@ static const Method bcgs = {
   {KSPBCGS,                                "tcbcgs"                },
   "-ksp_tcbcgs_mma", 0.4, 3, { {KSP_NORM_PRECONDITIONED, PC_LEFT}, {KSP_NORM_UNPRECONDITIONED, PC_RIGHT}, {KSP_NORM_NONE, PC_LEFT}}
 };
+static const Method cr = {
+  {KSPCR,                        "tccr"                  },
+  "-ksp_tccr_mma", 0.0, 3, { {KSP_NORM_PRECONDITIONED, PC_LEFT}, {KSP_NORM_NATURAL, PC_LEFT}, {KSP_NORM_NONE, PC_LEFT}}
+};
 
 enum {
   EACH_CALL  = -1, /* every number until no call of PETSc's has it */
   MUST_ERROR = 1,  /* PETSc's solve ends with an error, or the case tests nothing */
   MUST_STOP  = 2,  /* so it does where it is to stop at errors, and else not */
-  MUST_FUSE  = 4   /* ours is fused, or for late norms with the natural norm not */
+  MUST_FUSE  = 4   /* ours is fused, or KSPTCCG for late norms with the natural norm not */
 };
 
 typedef struct _Case Case;
@@ -79,7 +83,7 @@ static PetscErrorCode Compare(const Setting *s, const Run run[2], char text[], s
   else if (run[0].applications != run[1].applications) PetscCall(PetscSNPrintf(text, len, "%" PetscInt_FMT " applications, not %" PetscInt_FMT, run[1].applications, run[0].applications));
   else if (expect & MUST_ERROR && !error) PetscCall(PetscSNPrintf(text, len, "PETSc's own solve ends without error: this tests nothing"));
   else if (expect & MUST_STOP && !StopsAsItMust(s, error)) PetscCall(PetscSNPrintf(text, len, "PETSc's own solve ends with error code %d", (int)error));
-  else if (expect & MUST_FUSE && !run[1].ab.fused != (s->end && s->norm.norm == KSP_NORM_NATURAL)) PetscCall(PetscSNPrintf(text, len, "%s", run[1].ab.fused ? "fused, must not be" : "not fused, must be"));
+  else if (expect & MUST_FUSE && !run[1].ab.fused != (s->method == &cg && s->end && s->norm.norm == KSP_NORM_NATURAL)) PetscCall(PetscSNPrintf(text, len, "%s", run[1].ab.fused ? "fused, must not be" : "not fused, must be"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -512,7 +516,7 @@ static PetscErrorCode TuneFaulty(KSP ksp, void *ctx)
 enum {
   END_TEST,
   END_NUMBER,
-  END_SIGN,      /* p.Ap, or rp.v, has another sign than before */
+  END_SIGN,      /* p.Ap, or rp.v, has another sign than before. KSPCR looks at w.q alone */
   END_CURVATURE, /* that is what KSPCG was to look for */
   END_ZERO,      /* p.Ap, or rp.v, is 0 */
   END_SINGULAR,  /* t of BiCGSTAB is 0 */
@@ -617,7 +621,7 @@ static const Case counts[] = {
 
 int main(int argc, char **argv)
 {
-  const Method *methods[] = {&cg, &bcgs};
+  const Method *methods[] = {&cg, &bcgs, &cr};
   PetscBool     count     = PETSC_TRUE;
 
   PetscFunctionBeginUser;
@@ -647,23 +651,23 @@ int main(int argc, char **argv)
       output_file: output/ex9_uncounted.out
       test:
          suffix: ahead
-         args: -ksp_tccg_ahead 3 -ksp_tccg_directions {{1 4}} -ksp_tcbcgs_ahead 3 -counts false
+         args: -ksp_tccg_ahead 3 -ksp_tccg_directions {{1 4}} -ksp_tcbcgs_ahead 3 -ksp_tccr_ahead 3 -counts false
       test:
          suffix: made
          args: -ksp_tccg_ahead 3 -ksp_tccg_directions 4 -ksp_tccg_product_vector true -ksp_tcbcgs_ahead 3 -ksp_tcbcgs_product_vector true -counts false
       test:
          suffix: resident
-         args: -ksp_tccg_resident true -ksp_tcbcgs_resident true -counts false
+         args: -ksp_tccg_resident true -ksp_tcbcgs_resident true -ksp_tccr_resident true -counts false
       test:
          suffix: single
          args: -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -ksp_tcbcgs_ahead {{0 3}} -counts false
       test:
          suffix: cuda
          requires: cuda
-         args: -mat_vec_type cuda -ksp_tccg_resident {{false true}} -ksp_tcbcgs_resident {{false true}} -counts false
+         args: -mat_vec_type cuda -ksp_tccg_resident {{false true}} -ksp_tcbcgs_resident {{false true}} -ksp_tccr_resident false -counts false
       test:
          suffix: cuda_single
          requires: cuda
-         args: -mat_vec_type cuda -ksp_tccg_resident true -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -counts false
+         args: -mat_vec_type cuda -ksp_tccg_resident true -ksp_tcbcgs_variant single -ksp_tcbcgs_resident {{false true}} -ksp_tccr_resident true -counts false
 
 TEST*/

@@ -487,13 +487,25 @@ private:
   OwnedLayout layout_;
 };
 
+/* What the other vectors of a solve are at first */
+template <class Method>
+auto WorkOf(const Csr &, const Vector &b, const Vector &d, Jacobi side) -> decltype(Method::work(b, d, side))
+{
+  return Method::work(b, d, side);
+}
+template <class Method>
+auto WorkOf(const Csr &A, const Vector &b, const Vector &d, Jacobi side) -> decltype(Method::work(A, b, d, side))
+{
+  return Method::work(A, b, d, side);
+}
+
 /* A solve's vectors, scalars and records. A method has
 
      Steps, Work, Scalars, Vectors                  its types
      Matrix                                         HeldMatrix, with the method's vectors(scaled) of a block and chip() of a backend, or StreamedMatrix
      create(), run(), steps()                       of a backend
      residual(b, d, side)                           the first one
-     work(b, d, side)                               what the other vectors are at first
+     work(b, d, side)                               what the other vectors are at first; or work(A, b, d, side) where products are among them
      bind(x, r, d, work, side)                      the vectors of a call
      start(steps, n, v, w)                          sums of the first residual
      step(steps, s, n, v, first, w, mult)           an iteration by the steps; mult(x, y, scaled): y <- A x, or A D x
@@ -506,15 +518,15 @@ public:
   Solve(Backend backend, const System &system, Jacobi side) : Solve(backend, system, side, RightSide(system.A)) { }
   Solve(Backend backend, const System &system, Jacobi side, const Vector &b) : Solve(backend, system, side, b, Diagonal(system.A)) { }
   Solve(Backend backend, const System &system, Jacobi side, const Vector &b, const Vector &d) :
-    cuda_(backend != Backend::Host), matrix_(cuda_, system), n_(system.A.m), b_(b), diagonal_(cuda_, d), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, d, side))
+    cuda_(backend != Backend::Host), scaled_(side != Jacobi::None), matrix_(cuda_, system), n_(system.A.m), b_(b), diagonal_(cuda_, d), x_(cuda_, Vector(n_, 0.0)), r_(cuda_, Method::residual(b_, d, side))
   {
     std::vector<PetscScalar *> work;
 
-    for (const Vector &v : Method::work(b_, d, side)) {
+    for (const Vector &v : WorkOf<Method>(system.A, b_, d, side)) {
       others_.emplace_back(new Array<PetscScalar>(cuda_, v));
       work.push_back(*others_.back());
     }
-    vectors_ = Method::bind(x_, r_, side == Jacobi::None ? nullptr : (const PetscScalar *)diagonal_, work, side);
+    vectors_ = Method::bind(x_, r_, scaled_ ? (const PetscScalar *)diagonal_ : nullptr, work, side);
     EXPECT_EQ(steps()->create(&work_), PETSC_SUCCESS);
     work_.tensor = (PetscBool)(backend == Backend::Tensor);
     EXPECT_EQ(steps()->reset(&work_, nullptr), PETSC_SUCCESS);
@@ -649,7 +661,7 @@ private:
   {
     PetscBool can = PETSC_FALSE;
 
-    EXPECT_EQ(Method::create(cuda_, matrix_.get(), (PetscBool)(vectors_.diagonal != nullptr), &resident_, &can), PETSC_SUCCESS);
+    EXPECT_EQ(Method::create(cuda_, matrix_.get(), (PetscBool)scaled_, &resident_, &can), PETSC_SUCCESS);
     EXPECT_TRUE(can);
   }
   void DestroyWork()
@@ -679,7 +691,7 @@ private:
     (void)Current(); /* waits */
   }
 
-  bool                                             cuda_;
+  bool                                             cuda_, scaled_; /* with a diagonal preconditioner */
   typename Method::Matrix                          matrix_;
   PetscInt                                         n_;
   Vector                                           b_;

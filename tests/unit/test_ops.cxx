@@ -691,8 +691,11 @@ void CheckSweptColumns(const char *name, Csr A, PetscInt bs, PetscInt stride)
       SCOPED_TRACE(std::string(name) + ", values " + std::to_string((int)kind) + ", " + std::to_string(groups) + " groups");
       owned.layout.common = PETSC_TRUE;
       ASSERT_EQ(L.stride, stride);
-      ASSERT_EQ(L.nvalue < 2 * L.nnz, kind == SweptValues::Constants || kind == SweptValues::ConstantsAndOthers); /* bytes; values of entries have 4 each, or 8 */
-      for (PetscInt k : {4, 8}) ASSERT_EQ(Sweeps(L, k, kind != SweptValues::Floats), kind != SweptValues::Floats) << k << " columns";
+      /* Five constants a slot of 32 rows are more bytes than there are entries: the product does not take such values for constants */
+      const bool constants = kind != SweptValues::AsTheyAre && kind != SweptValues::Floats && !(bs == 5 && groups == 1), swept = constants || kind == SweptValues::AsTheyAre;
+
+      ASSERT_EQ(L.nvalue < L.nnz, constants);
+      for (PetscInt k : {4, 8}) ASSERT_EQ(Sweeps(L, k, swept), swept) << k << " columns";
       for (PetscCount xstride : {A.n + A.n % 2, A.n + 1 - A.n % 2}) {
         const PetscCount   zstride = A.m + 2;
         const Values       x       = WithGaps(A.n, xstride, columns, 53);

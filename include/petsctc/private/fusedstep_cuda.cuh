@@ -248,9 +248,20 @@ __device__ __forceinline__ bool PetscTCStepBegin(const Step &step, const typenam
   return true;
 }
 
-/* A step on one system's vectors, by the blocks of the grid's first dimension */
+/* The scalars from the complete sums, by one thread. From memory again, rather than in registers all the way: nobody has written them yet */
 template <class Step>
-__device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide)
+__device__ __forceinline__ void PetscTCStepEnd(const Step &step, typename Step::Scalars *scalars, const double sum[])
+{
+  typename Step::Scalars s;
+
+  if (!PetscTCStepBegin(step, scalars, s)) return;
+  if (!PetscTCStepStopped<Step>(s)) step.end(s, sum);
+  *scalars = s;
+}
+
+/* A step on one system's vectors, by the blocks of the grid's first dimension. across: where its sums go if others are to be added to them, else NULL */
+template <class Step>
+__device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide, double *across = nullptr)
 {
   __shared__ GridReduceShared<Step::sums, 256> shared;
   double                                       sum[Step::sum_size] = {};
@@ -268,10 +279,9 @@ __device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step
     else PetscTCStepElements<false>(n, step, s, sum);
   }
   if (GridReduceBy<Step::sums>(tensor, sum, partial, arrived, shared)) {
-    /* From memory again, rather than in registers all the way: nobody has written them yet */
-    (void)PetscTCStepBegin(step, scalars, s);
-    if (!PetscTCStepStopped<Step>(s)) step.end(s, shared.total);
-    *scalars = s;
+    if (across) {
+      for (int k = 0; k < Step::sums; ++k) across[k] = shared.total[k];
+    } else PetscTCStepEnd(step, scalars, shared.total);
   }
 }
 
@@ -280,9 +290,16 @@ template <class Step>
 constexpr int PETSCTC_STEP_BLOCKS = Step::inputs <= 5 ? 4 : 2;
 
 template <class Step>
-__global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>) PetscTCStepKernel(PetscInt n, Step step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide)
+__global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>) PetscTCStepKernel(PetscInt n, Step step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide, double *across)
 {
-  PetscTCStepByBlocks(n, step, scalars, partial, arrived, tensor, wide);
+  PetscTCStepByBlocks(n, step, scalars, partial, arrived, tensor, wide, across);
+}
+
+/* What is left of a step whose sums have been added up elsewhere */
+template <class Step>
+__global__ void PetscTCStepEndKernel(Step step, typename Step::Scalars *scalars, const double *sum)
+{
+  PetscTCStepEnd(step, scalars, sum);
 }
 
 struct PetscTCBackend_CUDA {
@@ -318,7 +335,15 @@ struct PetscTCBackend_CUDA {
       wide = wide && aligned(step.z) && aligned(step.blocks.d) && step.blocks.stride % 2 == 0;
       grid = chunks(n, step.blocks);
     }
-    PetscCall(LaunchOverlapping(PetscTCStepKernel<Step>, grid, 256, 0, stream, n, step, scalars, work->partial, work->arrived, (bool)tensor, wide));
+    const bool across = Step::sums > 0 && work->across.add;
+
+    PetscCall(LaunchOverlapping(PetscTCStepKernel<Step>, grid, 256, 0, stream, n, step, scalars, work->partial, work->arrived, (bool)tensor, wide, across ? work->across.sum : nullptr));
+    if constexpr (Step::sums > 0) {
+      if (!across) PetscFunctionReturn(PETSC_SUCCESS);
+      PetscCall((*work->across.add)(work->across.ctx, Step::sums, work->across.sum, stream));
+      PetscTCStepEndKernel<<<1, 1, 0, stream>>>(step, scalars, work->across.sum);
+      PetscCallCUDA(cudaGetLastError());
+    }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 

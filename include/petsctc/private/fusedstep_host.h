@@ -126,7 +126,7 @@ struct PetscTCBackend_Host {
   }
 
   template <class Step>
-  static PetscErrorCode run(PetscInt n, const Step &step, typename Step::Scalars *scalars, PetscBool, PetscTCReduceWork *, PetscTCStream)
+  static PetscErrorCode run(PetscInt n, const Step &step, typename Step::Scalars *scalars, PetscBool, PetscTCReduceWork *work, PetscTCStream stream)
   {
     typename Step::Scalars s                     = {};
     PetscScalar            total[Step::sum_size] = {};
@@ -138,6 +138,7 @@ struct PetscTCBackend_Host {
     if (!PetscTCStepStopped<Step>(s)) {
       if constexpr (Step::blocked) block_elements(n, step, s, total);
       else elements(n, step, s, total);
+      if (Step::sums > 0 && work && work->across.add) PetscCall((*work->across.add)(work->across.ctx, Step::sums, total, stream));
       step.end(s, total);
     }
     *scalars = s;

@@ -490,8 +490,9 @@ __device__ __forceinline__ void KSPTCMove(const TCCGScalars &from, TCCGScalars &
   static_assert(sizeof(TCCGScalars) == 19 * sizeof(PetscReal), "late, past, above and below stay: is another one of those that change?");
 }
 
-/* and all but the bounds */
-__device__ __forceinline__ void KSPTCMove(const TCBCGSScalars &from, TCBCGSScalars &to)
+/* those of other methods: all but the bounds */
+template <class Scalars>
+__device__ __forceinline__ void KSPTCMove(const Scalars &from, Scalars &to)
 {
   const PetscReal above = to.above, below = to.below;
 

@@ -12,11 +12,22 @@ enum {
   PETSCTC_MAX_BLOCKS = 528 /* thread blocks of one reduction: 4 for each of the 132 multiprocessors of an H100. A constant, so that sums do not depend on the device */
 };
 
+/*
+   The seam between a step's sums and what is derived from them. A step that is run with such a thing leaves its own sums in sum[]; add() adds up those of all processes there, in an order that does not depend on who
+   comes first; and only then the step's end() derives the scalars, the same on all. Without (add is NULL) nothing comes between, and on a device both are one launch.
+*/
+typedef struct {
+  PetscErrorCode (*add)(void *ctx, PetscInt count, PetscScalar sum[], PetscTCStream stream);
+  void        *ctx;
+  PetscScalar *sum; /* CUDA: [PETSCTC_MAX_DOTS] in device memory; on the host nothing */
+} PetscTCAcross;
+
 /* Work space of reductions: partial sums of the blocks and the counter by which the last block knows itself. One per stream of work: reductions that share it must be ordered. */
 typedef struct {
-  PetscBool    cuda;
-  PetscScalar *partial; /* CUDA: [PETSCTC_MAX_DOTS * PETSCTC_MAX_BLOCKS] */
-  unsigned    *arrived; /* CUDA: [1], zero between reductions */
+  PetscBool     cuda;
+  PetscScalar  *partial; /* CUDA: [PETSCTC_MAX_DOTS * PETSCTC_MAX_BLOCKS] */
+  unsigned     *arrived; /* CUDA: [1], zero between reductions */
+  PetscTCAcross across;  /* set by the caller, at any time between steps */
 } PetscTCReduceWork;
 
 /* Does the current device have FP64 mma.m8n8k4 (compute capability 8.0 or newer)? */

@@ -14,7 +14,7 @@ PetscErrorCode KSPTCGet(KSP ksp, KSPTC *tc)
 
   PetscFunctionBegin;
   PetscCall(PetscObjectQuery((PetscObject)ksp, KSPTCContainer, (PetscObject *)&container));
-  PetscCheck(container, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_WRONG, "KSP of type %s carries no fused solver: its type must be %s or %s", ((PetscObject)ksp)->type_name, KSPTCCG, KSPTCBCGS);
+  PetscCheck(container, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_WRONG, "KSP of type %s carries no fused solver: its type must be %s, %s or %s", ((PetscObject)ksp)->type_name, KSPTCCG, KSPTCBCGS, KSPTCCR);
   PetscCall(PetscContainerGetPointer(container, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -229,6 +229,7 @@ static PetscErrorCode KSPTCVariantFromOptions(KSP ksp, KSPTC tc, PetscOptionItem
   PetscBool                set;
 
   PetscFunctionBegin;
+  if (!tc->resident.kernel[KSPTC_HOST].create[KSPTC_VARIANT_SINGLE]) PetscFunctionReturn(PETSC_SUCCESS); /* there are no others */
   PetscCall(PetscSNPrintf(name, sizeof(name), "-ksp_%s_variant", tc->name));
   PetscCall(PetscOptionsEList(name, "Recurrences: PETSc's, those with fewer reductions, or (auto) these where that is faster", tc->page, choices, PETSC_STATIC_ARRAY_LENGTH(choices), choices[tc->variant], &choice, &set));
   if (!set) PetscFunctionReturn(PETSC_SUCCESS);
@@ -315,18 +316,18 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   Not Collective
 
   Input Parameter:
-. ksp - a solver of type `KSPTCCG` or `KSPTCBCGS`
+. ksp - a solver of type `KSPTCCG`, `KSPTCBCGS` or `KSPTCCR`
 
   Output Parameters:
 + fused  - solves run in fused steps since the type was set, pass `NULL` if not needed
-- parent - solves run by PETSc's `KSPCG` or `KSPBCGS`, pass `NULL` if not needed
+- parent - solves run by PETSc's own type, pass `NULL` if not needed
 
   Level: intermediate
 
   Note:
   `-ksp_view` prints both and why the last solve that was not fused was not.
 
-.seealso: `KSPTCCG`, `KSPTCBCGS`, `KSPView()`
+.seealso: `KSPTCCG`, `KSPTCBCGS`, `KSPTCCR`, `KSPView()`
 @*/
 PetscErrorCode KSPTCGetSolveCounts(KSP ksp, PetscInt *fused, PetscInt *parent)
 {

@@ -268,6 +268,7 @@ PetscErrorCode KSPTCColumnsSetFromOptions(KSP ksp, KSPTC tc, PetscOptionItems Pe
   PetscBool set;
 
   PetscFunctionBegin;
+  if (!tc->columns.solve) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCChoiceFromOptions(tc, "matsolve", "KSPMatSolve() for up to 8 columns at once: true, where that is possible, false, or decide", &tc->columns.choice, &set, PetscOptionsObject));
   if (set) PetscCall(KSPTCColumnsSetOp(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -429,15 +429,17 @@ static PetscErrorCode KSPTCStreamMatrix(KSPTC tc, Mat A, PetscBool identity, con
 
 static PetscErrorCode KSPTCPlaceMatrix(KSPTC tc, Mat A, PetscBool identity, const char **why)
 {
-  const KSPTCResidentChoice choice = tc->resident.choice;
+  const KSPTCResidentChoice choice  = tc->resident.choice;
+  const bool                streams = tc->resident.kernel[tc->backend].create_streamed != NULL;
 
   PetscFunctionBegin;
   if (choice != KSPTC_RESIDENT_LAYOUT) {
     PetscCall(KSPTCHoldMatrix(tc, A, identity, why));
-    if (!*why || choice == KSPTC_RESIDENT_FORM) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!*why || choice == KSPTC_RESIDENT_FORM || !streams) PetscFunctionReturn(PETSC_SUCCESS);
   }
   *why = NULL;
-  PetscCall(KSPTCStreamMatrix(tc, A, identity, why));
+  if (streams) PetscCall(KSPTCStreamMatrix(tc, A, identity, why));
+  else *why = "the method has no kernel that reads the matrix from its layout";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

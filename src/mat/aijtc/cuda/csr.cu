@@ -193,7 +193,7 @@ PetscErrorCode AIJTCCsrNormFrobenius_CUDA(PetscCount nnz, const PetscScalar a[],
   PetscCall(result.allocate(1, stream));
   PetscCall(arrived.allocate(1, stream));
   PetscCallCUDA(cudaMemsetAsync((unsigned *)arrived, 0, sizeof(unsigned), stream));
-  work = {PETSC_TRUE, partial, arrived};
+  work = {PETSC_TRUE, partial, arrived, {}};
   PetscCall(PetscTCNorm2_CUDA((PetscInt)nnz, a, result, PETSC_FALSE, &work, stream));
   PetscCallCUDA(cudaMemcpyAsync(norm, (PetscScalar *)result, sizeof(*norm), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
