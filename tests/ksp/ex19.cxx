@@ -1,7 +1,7 @@
 static char help[] = "A resident kernel of which a block gives up waiting for the others: the steps go on with the solve from where the call began, as KSPCG, KSPBCGS and KSPCR would.\n\n";
 
 #include "ab.h"
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 
 typedef struct {
   KSPType     parent, type;

@@ -8,7 +8,7 @@
 #include <vector>
 #include <gtest/gtest.h>
 #include <petsctc/private/aijtclayout.h>
-#include <petsctc/private/vecreduce.h>
+#include <../src/vec/vecreduce.h>
 #if PETSCTC_HAVE_CUDA
   #include <cuda_runtime.h>
 #endif

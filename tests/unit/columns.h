@@ -2,7 +2,7 @@
 #pragma once
 
 #include <deque>
-#include <petsctc/private/kspcolumns.h>
+#include <../src/ksp/step/kspcolumns.h>
 #include "steps.h"
 
 /*

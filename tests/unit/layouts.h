@@ -3,7 +3,7 @@
 
 #include "patterns.h"
 #include <gtest/gtest.h>
-#include <petsctc/private/vecreduce.h>
+#include <../src/vec/vecreduce.h>
 #if PETSCTC_HAVE_CUDA
   #include <cuda_runtime.h>
 #endif

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <memory>
-#include <petsctc/private/ksptcstreamed.h>
+#include <../src/ksp/resident/ksptcstreamed.h>
 #include "../precision.h"
 #include "layouts.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <functional>
-#include <petsctc/private/kspsteps.h>
+#include <../src/ksp/step/kspsteps.h>
 #include "backends.h"
 
 /* The scalars of solver steps are structs of real numbers */

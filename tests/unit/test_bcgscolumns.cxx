@@ -1,5 +1,5 @@
 /* The steps of KSPTCBCGS for blocks of columns on all backends */
-#include <petsctc/private/tcbcgscolumns.h>
+#include <../src/ksp/tcbcgs/tcbcgscolumns.h>
 #include "columns.h"
 
 struct BCGS {

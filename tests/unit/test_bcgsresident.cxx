@@ -1,5 +1,5 @@
 /* Iterations of BiCGSTAB in one call, the matrix on the chip or read from its layout: chunks change no bit, results are those of the method in long double, a solve stops where its test says or a sum is zero */
-#include <petsctc/private/tcbcgsresident.h>
+#include <../src/ksp/tcbcgs/tcbcgsresident.h>
 #include "resident.h"
 
 namespace

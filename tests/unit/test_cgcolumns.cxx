@@ -1,5 +1,5 @@
 /* The steps of KSPTCCG for blocks of columns on all backends */
-#include <petsctc/private/tccgcolumns.h>
+#include <../src/ksp/tccg/tccgcolumns.h>
 #include "columns.h"
 
 struct CG {

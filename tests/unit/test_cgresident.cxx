@@ -1,7 +1,7 @@
 /* Iterations of conjugate gradients in one call, the matrix on the chip or read from its layout, classic or with one reduction: chunks change no bit of any but the last, results are those of the method in long double, a
    solve stops where its test says */
-#include <petsctc/private/tccgresident.h>
-#include <petsctc/private/tccgsteps.h>
+#include <../src/ksp/tccg/tccgresident.h>
+#include <../src/ksp/tccg/tccgsteps.h>
 #include "../precision.h"
 #include "resident.h"
 

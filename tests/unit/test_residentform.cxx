@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <petsctc/private/ksptcregions.h>
-#include <petsctc/private/tccgresident.h>
+#include <../src/ksp/resident/ksptcregions.h>
+#include <../src/ksp/tccg/tccgresident.h>
 #include "fulldevice.h"
 #include "resident.h"
 

@@ -1,7 +1,7 @@
 /* The seam between a step's sums and its scalars (vecreduce.h: PetscTCAcross). A vector is cut in two, each part has the steps of a process of its own, and their sums are added up between pass and end: scalars are those of
    the whole vector up to the order of sums, to the bit the same on both parts, and the vectors are those of the whole */
 #include <functional>
-#include <petsctc/private/kspsteps.h>
+#include <../src/ksp/step/kspsteps.h>
 #include "backends.h"
 
 namespace

@@ -1,6 +1,6 @@
 /* Patches of a grid: every row is one block's, and the windows have what its rows multiply by */
 #include <gtest/gtest.h>
-#include <petsctc/private/ksptcwindowed.h>
+#include <../src/ksp/resident/ksptcwindowed.h>
 #include <vector>
 
 namespace

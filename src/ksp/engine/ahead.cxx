@@ -6,7 +6,7 @@
 */
 #include <limits>
 #include <petsc/private/matimpl.h>
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 
 typedef void (*KSPTCFunction)(void);
 

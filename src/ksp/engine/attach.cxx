@@ -2,7 +2,7 @@
    How a fused method sits on PETSc's type: PETSc's creator makes the object, ours takes over set-up, solve, destroy, reset, view and setfromoptions and passes each on.
    PETSc's private data (ksp->data) is left alone; ours is in a container composed with the object.
 */
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 #include <petsctc/private/petsctccounts.h> /*I "petsctc.h" I*/
 
 static const char KSPTCContainer[] = "__KSPTC";

@@ -6,7 +6,7 @@
    D->d holds the columns, one behind the other, and behind them, of blocks of several sizes, which row of which block each row is (PetscTCBlocks), a byte a row.
 */
 #include <petsc/private/pcimpl.h>
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 #include <petsctc/private/petsctccompat.h>
 
 /* ---- which blocks */

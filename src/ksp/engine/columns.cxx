@@ -6,7 +6,7 @@
 #include <petsc/private/matimpl.h>
 #include <petsc/private/pcimpl.h>
 #include <petsctc/private/aijtcimpl.h>
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 #include <petsctc/private/petsctccompat.h>
 
 /* ---- columns of the user's matrices */

@@ -4,7 +4,7 @@
 */
 #include <petsc/private/matimpl.h>
 #include <petsc/private/pcimpl.h>
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 #include <petsctc/private/petsctcdevice.h>
 
 /* One process: the local array of an "mpi" vector is all of it */

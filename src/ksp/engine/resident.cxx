@@ -2,7 +2,7 @@
    Solvers with their iterations in few calls (ksptcresident.h), from PETSc's side: when that is legal, the resident form of the matrix, and the work of the calls.
 */
 #include <petsctc/private/aijtcimpl.h>
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 #include <petsctc/private/petsctcdevice.h>
 
 /* ---- when */

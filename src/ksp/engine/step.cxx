@@ -3,7 +3,7 @@
    current stay right for whatever comes between two steps (a matrix, a preconditioner, a monitor).
 */
 #include <petsctc/private/aijtcimpl.h>
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 #if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif

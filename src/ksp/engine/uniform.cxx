@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <petsc/private/pcimpl.h>
-#include <petsctc/private/kspengine.h>
+#include <../src/ksp/engine/kspengine.h>
 
 /* May it be one number? Then nothing of the user's may change it within the solve, and it must be that of the matrix as it is, which shows when it has changed. Those of other types and absolute values depend on more than the matrix */
 static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)

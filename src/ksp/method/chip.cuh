@@ -13,8 +13,8 @@
 */
 #pragma once
 
-#include <petsctc/private/fusedstep_cuda.cuh>
-#include <petsctc/private/ksptcresident.cuh>
+#include <../src/ksp/step/fusedstep_cuda.cuh>
+#include <../src/ksp/resident/ksptcresident.cuh>
 #include "method.h"
 
 /* Where a vector of a block begins: so many times its rows, its ghosts, and numbers behind its vectors' beginning */

@@ -8,7 +8,7 @@
 */
 #pragma once
 
-#include <petsctc/private/fusedstep_host.h>
+#include <../src/ksp/step/fusedstep_host.h>
 #include "method.h"
 
 template <class M>

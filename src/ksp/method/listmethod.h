@@ -11,7 +11,7 @@
 */
 #pragma once
 
-#include <petsctc/private/kspmethod.h>
+#include <../src/ksp/engine/kspmethod.h>
 #include "method.h"
 
 template <class L, class M>

@@ -22,8 +22,8 @@
 */
 #pragma once
 
-#include <petsctc/private/fusedstep.h>
-#include <petsctc/private/ksptcresident.h>
+#include <../src/ksp/step/fusedstep.h>
+#include <../src/ksp/resident/ksptcresident.h>
 #include <type_traits>
 
 /* How z = B r is had */

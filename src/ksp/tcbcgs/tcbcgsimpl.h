@@ -1,9 +1,9 @@
 /* What KSPTCBCGS carries */
 #pragma once
 
-#include <petsctc/private/kspcolumnsmethod.h>
-#include <petsctc/private/tcbcgscolumns.h>
-#include <petsctc/private/tcbcgsresident.h>
+#include <../src/ksp/engine/kspcolumnsmethod.h>
+#include <../src/ksp/tcbcgs/tcbcgscolumns.h>
+#include <../src/ksp/tcbcgs/tcbcgsresident.h>
 
 /* KSPBCGS's work vectors */
 enum {

@@ -1,9 +1,9 @@
 /* What KSPTCCG carries */
 #pragma once
 
-#include <petsctc/private/kspcolumnsmethod.h>
-#include <petsctc/private/tccgcolumns.h>
-#include <petsctc/private/tccgresident.h>
+#include <../src/ksp/engine/kspcolumnsmethod.h>
+#include <../src/ksp/tccg/tccgcolumns.h>
+#include <../src/ksp/tccg/tccgresident.h>
 
 /* Which sum the norm of this type is the root of */
 static inline PetscTCNorm TCCGNormOfType(KSPNormType type)

@@ -8,7 +8,7 @@
 #include <petsctc/private/aijtcops.h>
 
 #if PETSCTC_HAVE_CUDA
-  #include <petsctc/private/devicescratch.h>
+  #include <../src/parts/devicescratch.h>
 
 /* A dense matrix' numbers as the kernel reads or writes them: in place on the device, else in a copy */
 typedef struct {

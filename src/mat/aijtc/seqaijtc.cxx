@@ -1,7 +1,7 @@
 /* Products of the sequential type: by the layout, or by the parent where the layout cannot be used. */
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/petsctcdevice.h>
-#include <petsctc/private/vecreduce.h>
+#include <../src/vec/vecreduce.h>
 #if PETSCTC_HAVE_CUDA
   #include <petscdevice_cuda.h>
 #endif

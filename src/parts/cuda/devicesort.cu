@@ -3,7 +3,7 @@
      CUB's radix sort and scan, in one place.
 
    Layout
-     include/petsctc/private/devicesort.h
+     src/parts/devicesort.h
 
    Memory traffic
      Sort: one pass over keys and values for each 8 bits of the key, read and written. Scan: each number read once and written once.
@@ -13,7 +13,7 @@
      Adinets, Merrill, Onesweep: a faster least significant digit radix sort for GPUs, 2022;
      Merrill, Garland, Single-pass parallel prefix scan with decoupled look-back, 2016
 */
-#include <petsctc/private/devicesort.h>
+#include <../src/parts/devicesort.h>
 
 /* Warnings of CUB's headers are not ours */
 #include <cub/device/device_radix_sort.cuh>

@@ -4,8 +4,8 @@
    Method, Layout  fusedstep_host.h
    Memory traffic  8 n (count + 1) bytes for a multiple dot product, 8 n for a norm
 */
-#include <petsctc/private/fusedstep_host.h>
-#include <petsctc/private/vecnorm.h>
+#include <../src/ksp/step/fusedstep_host.h>
+#include <../src/vec/vecnorm.h>
 
 namespace
 {

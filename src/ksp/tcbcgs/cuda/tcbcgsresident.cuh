@@ -34,9 +34,9 @@
 */
 #pragma once
 
-#include <petsctc/private/ksptcresident.cuh>
-#include <petsctc/private/tcbcgsresident.h>
-#include <petsctc/private/tcbcgssteps.h>
+#include <../src/ksp/resident/ksptcresident.cuh>
+#include <../src/ksp/tcbcgs/tcbcgsresident.h>
+#include <../src/ksp/tcbcgs/tcbcgssteps.h>
 
 namespace tcbcgsresident
 {

@@ -3,9 +3,9 @@
 */
 #pragma once
 
-#include <petsctc/private/ksptcstreamed.cuh>
-#include <petsctc/private/tcbcgsresident.h>
-#include <petsctc/private/tcbcgssteps.h>
+#include <../src/ksp/resident/ksptcstreamed.cuh>
+#include <../src/ksp/tcbcgs/tcbcgsresident.h>
+#include <../src/ksp/tcbcgs/tcbcgssteps.h>
 
 namespace tcbcgsstreamed
 {

@@ -21,7 +21,7 @@
    References
      tcbcgsstreamed.cu, ksptcwindowed.cuh
 */
-#include <petsctc/private/ksptcwindowed.cuh>
+#include <../src/ksp/resident/ksptcwindowed.cuh>
 #include "tcbcgsstreamed.cuh"
 
 using namespace tcbcgsstreamed;

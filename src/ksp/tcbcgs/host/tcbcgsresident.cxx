@@ -4,7 +4,7 @@
      that of the steps.
 
    Layout
-     include/petsctc/private/ksptcform.h, aijtclayout.h
+     src/ksp/resident/ksptcform.h, aijtclayout.h
 
    Memory traffic
      The form or the layout twice, and the vectors of the steps
@@ -12,8 +12,8 @@
    References
      H. A. van der Vorst, Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of nonsymmetric linear systems, SIAM J. Sci. Stat. Comput. 13(2), 1992
 */
-#include <petsctc/private/tcbcgsresident.h>
-#include <petsctc/private/tcbcgssteps.h>
+#include <../src/ksp/tcbcgs/tcbcgsresident.h>
+#include <../src/ksp/tcbcgs/tcbcgssteps.h>
 
 /* Iterations with a product of the matrix: multiply(y, product) */
 template <class Multiply>

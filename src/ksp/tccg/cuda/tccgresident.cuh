@@ -21,8 +21,8 @@
 */
 #pragma once
 
-#include <petsctc/private/ksptcresident.cuh>
-#include <petsctc/private/tccgresident.h>
+#include <../src/ksp/resident/ksptcresident.cuh>
+#include <../src/ksp/tccg/tccgresident.h>
 #include "tccgtested.cuh"
 
 namespace tccgresident

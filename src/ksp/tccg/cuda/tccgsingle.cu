@@ -20,8 +20,8 @@
      A. T. Chronopoulos, C. W. Gear, s-step iterative methods for symmetric linear systems, J. Comput. Appl. Math. 25(2), 1989;
      E. F. D'Azevedo, V. L. Eijkhout, C. H. Romine, Conjugate gradient algorithms with reduced synchronization overhead on distributed memory multiprocessors, LAPACK Working Note 56, 1993
 */
-#include <petsctc/private/ksptcresident.cuh>
-#include <petsctc/private/tccgresident.h>
+#include <../src/ksp/resident/ksptcresident.cuh>
+#include <../src/ksp/tccg/tccgresident.h>
 #include "tccgtested.cuh"
 
 namespace

@@ -1,7 +1,7 @@
 /*
    The steps of KSPTCCG on the GPU, one kernel launch each: tccgsteps.h writes them (method, memory traffic, references), fusedstep_cuda.cuh runs them (layout, order of the sums).
 */
-#include <petsctc/private/fusedstep_cuda.cuh>
-#include <petsctc/private/tccgsteps.h>
+#include <../src/ksp/step/fusedstep_cuda.cuh>
+#include <../src/ksp/tccg/tccgsteps.h>
 
 const TCCGSteps TCCGSteps_CUDA = TCCGStepsOn<PetscTCBackend_CUDA>::table;

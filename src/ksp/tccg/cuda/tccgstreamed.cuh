@@ -3,9 +3,9 @@
 */
 #pragma once
 
-#include <petsctc/private/ksptcstreamed.cuh>
-#include <petsctc/private/tccgresident.h>
-#include <petsctc/private/tccgsteps.h>
+#include <../src/ksp/resident/ksptcstreamed.cuh>
+#include <../src/ksp/tccg/tccgresident.h>
+#include <../src/ksp/tccg/tccgsteps.h>
 
 namespace tccgstreamed
 {

@@ -3,8 +3,8 @@
 */
 #pragma once
 
-#include <petsctc/private/tccgresident.h>
-#include <petsctc/private/tccgsteps.h>
+#include <../src/ksp/tccg/tccgresident.h>
+#include <../src/ksp/tccg/tccgsteps.h>
 
 /* The end of iteration `it`, whose sums are r.r, or scaled: those of TCCGAddTested(), or projected: those of TCCGAddScaled(). n: rows, of a projection */
 template <bool scaled, bool projected = false>

@@ -3,7 +3,7 @@
 */
 #pragma once
 
-#include <petsctc/private/ksptcwindowed.cuh>
+#include <../src/ksp/resident/ksptcwindowed.cuh>
 #include <type_traits>
 #include "tccgstreamed.cuh"
 

@@ -4,7 +4,7 @@
      kernel's order, dot products in that of the steps.
 
    Layout
-     include/petsctc/private/ksptcform.h, aijtclayout.h
+     src/ksp/resident/ksptcform.h, aijtclayout.h
 
    Memory traffic
      The form or the layout, and the vectors of the steps
@@ -12,8 +12,8 @@
    References
      M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
 */
-#include <petsctc/private/tccgresident.h>
-#include <petsctc/private/tccgsteps.h>
+#include <../src/ksp/tccg/tccgresident.h>
+#include <../src/ksp/tccg/tccgsteps.h>
 
 /* An iteration up to its product. mult(p, w): w <- A p */
 template <class Mult>

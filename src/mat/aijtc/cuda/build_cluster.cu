@@ -24,8 +24,8 @@
      Beamer, Asanovic, Patterson, Direction-optimizing breadth-first search, SC'12 (rows that look); CUDA Core Compute Libraries (CUB), DeviceRadixSort
 */
 #include "build.cuh"
-#include <petsctc/private/overlap.cuh>
-#include <petsctc/private/devicesort.h>
+#include <../src/parts/cuda/overlap.cuh>
+#include <../src/parts/devicesort.h>
 
 namespace aijtcbuild
 {

@@ -21,7 +21,7 @@
 */
 #include "build.cuh"
 #include <cub/block/block_scan.cuh>
-#include <petsctc/private/devicesort.h>
+#include <../src/parts/devicesort.h>
 
 namespace aijtcbuild
 {

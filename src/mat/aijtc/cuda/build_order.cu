@@ -15,7 +15,7 @@
 #include "build.cuh"
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
-#include <petsctc/private/devicesort.h>
+#include <../src/parts/devicesort.h>
 #include <thrust/iterator/counting_iterator.h>
 
 namespace aijtcbuild

@@ -21,9 +21,9 @@
      CCCL, cub::DeviceReduce
 */
 #include "csrrows.cuh"
-#include <petsctc/private/devicescratch.h>
+#include <../src/parts/devicescratch.h>
 #include <petsctc/private/aijtcops.h>
-#include <petsctc/private/vecreduce.h>
+#include <../src/vec/vecreduce.h>
 #include <cub/device/device_reduce.cuh>
 
 namespace

@@ -15,9 +15,9 @@
 */
 #pragma once
 
-#include <petsctc/private/aijtcslots.cuh>
+#include <../src/mat/aijtc/cuda/aijtcslots.cuh>
 #include <petsctc/private/aijtclayout.h>
-#include <petsctc/private/arrival.cuh>
+#include <../src/parts/cuda/arrival.cuh>
 
 constexpr int AIJTC_WARPS     = 4;                         /* of a block, but for those that take runs of slices (mult_rows.cu), gather x or sweep planes */
 constexpr int AIJTC_DOT_GROUP = AIJTC_LANES * AIJTC_WARPS; /* no block has fewer threads */

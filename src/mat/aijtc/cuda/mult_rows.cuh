@@ -9,7 +9,7 @@
 #pragma once
 
 #include "mult_dot.cuh"
-#include <petsctc/private/aijtcrows.cuh>
+#include <../src/mat/aijtc/cuda/aijtcrows.cuh>
 
 /* The sums of the rows of a slice, or what they add to y */
 template <int R, class Dots>

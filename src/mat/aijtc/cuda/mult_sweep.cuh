@@ -23,7 +23,7 @@
 
 #include "mult.cuh"
 #include "mult_rows.cuh"
-#include <petsctc/private/bulkcopy.cuh>
+#include <../src/parts/cuda/bulkcopy.cuh>
 
 constexpr int SWEEP_WARPS  = 16;
 constexpr int SWEEP_BLOCKS = 2;  /* of a multiprocessor */

@@ -12,7 +12,7 @@
      spmm.cuh; swept, K times that of a product: the slots again for each column, which are little where planes are swept, and x and z. 7-point 256^3, K = 8, all compressed: 2.45 GB, 570 us at 4.3 TB/s; with one product at 90 us
      720 us.
 */
-#include <petsctc/private/devicescratch.h>
+#include <../src/parts/devicescratch.h>
 #include "mult.cuh"
 #include "spmm.cuh"
 #include <petsctc/private/aijtcops.h>

@@ -32,7 +32,7 @@
 */
 #pragma once
 
-#include <petsctc/private/aijtcslots.cuh>
+#include <../src/mat/aijtc/cuda/aijtcslots.cuh>
 
 struct alignas(2 * sizeof(PetscScalar)) ScalarPair {
   PetscScalar a, b;

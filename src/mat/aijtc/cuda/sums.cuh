@@ -17,8 +17,8 @@
 */
 #pragma once
 
-#include <petsctc/private/aijtcslots.cuh>
-#include <petsctc/private/mma_f64.cuh>
+#include <../src/mat/aijtc/cuda/aijtcslots.cuh>
+#include <../src/parts/cuda/mma_f64.cuh>
 
 class TensorSums {
 public:

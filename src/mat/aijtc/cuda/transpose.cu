@@ -14,9 +14,9 @@
    References
      CCCL, cub::DeviceRadixSort; Adinets, Merrill, Onesweep: a faster least significant digit radix sort for GPUs, 2022
 */
-#include <petsctc/private/devicescratch.h>
+#include <../src/parts/devicescratch.h>
 #include <petsctc/private/aijtcops.h>
-#include <petsctc/private/devicesort.h>
+#include <../src/parts/devicesort.h>
 
 namespace
 {

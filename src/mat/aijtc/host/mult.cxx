@@ -18,7 +18,7 @@
 */
 #include "slice.h"
 #include <algorithm>
-#include <petsctc/private/vecreduce.h>
+#include <../src/vec/vecreduce.h>
 
 namespace
 {
