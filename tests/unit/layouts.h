@@ -147,7 +147,7 @@ inline AIJTCLayout ToHost(const AIJTCLayout &device)
 /* The layout of a matrix, destroyed with its owner */
 class OwnedLayout {
 public:
-  OwnedLayout(Made made, const Csr &A, const AIJTCParams &params)
+  OwnedLayout([[maybe_unused]] Made made, const Csr &A, const AIJTCParams &params)
   {
 #if PETSCTC_HAVE_CUDA
     if (made == Made::OnDevice) {

@@ -198,6 +198,8 @@ PETSC_INTERN PetscErrorCode KSPTCFormCreate_CUDA(PetscInt m, PetscCount nnz, con
 /* Values anew, from CSR arrays of the same pattern. can: not where there are more of them than a dictionary has room for, or device memory has none for a table of them; then nothing has changed, and the form has to be created anew. Waits for the device if it is coded */
 PETSC_INTERN PetscErrorCode KSPTCFormFill_Host(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
 PETSC_INTERN PetscErrorCode KSPTCFormFill_CUDA(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, PetscBool *can, PetscTCStream stream);
+/* Which values a matrix has, in host memory: the bits of each and the dictionary. can: there are few enough. Waits */
+PETSC_INTERN PetscErrorCode KSPTCCollectValues_CUDA(PetscCount nnz, const PetscScalar a[], uint64_t bits[], PetscScalar dict[], PetscBool *can, PetscBool *room, PetscTCStream stream);
 /* y <- A x; vectors of the matrix */
 PETSC_INTERN void KSPTCFormMult_Host(const KSPTCForm *A, const PetscScalar x[], PetscScalar y[]);
 /* Of what the creates have made */

@@ -66,8 +66,21 @@ PETSC_INTERN PetscErrorCode TCCGResidentBegin(KSP, KSP_TCCG *);
 PETSC_INTERN PetscErrorCode TCCGResidentIterate(KSP, KSP_TCCG *, PetscInt);
 PETSC_INTERN PetscLogDouble TCCGRowFlops(KSP, const KSP_TCCG *, PetscInt);
 
-/* tccg.cxx */
+/* launches.cxx */
+PETSC_INTERN PetscErrorCode TCCGResidual(KSP_TCCG *, Vec);
+PETSC_INTERN PetscErrorCode TCCGPrecondition(KSP, KSP_TCCG *);
+PETSC_INTERN PetscBool      TCCGLeavesX(const KSP_TCCG *);
+PETSC_INTERN PetscErrorCode TCCGDirection(KSP, KSP_TCCG *, PetscInt i, PetscBool z_is_r);
+PETSC_INTERN PetscErrorCode TCCGSettle(KSP, KSP_TCCG *);
+PETSC_INTERN PetscErrorCode TCCGAnother(KSP, Vec *);
+PETSC_INTERN PetscErrorCode TCCGMultiply(KSP, KSP_TCCG *, PetscInt i, PetscBool z_is_r);
+PETSC_INTERN PetscErrorCode TCCGMakeAndMultiply(KSP, KSP_TCCG *, PetscInt i, PetscBool z_is_r);
+PETSC_INTERN PetscErrorCode TCCGUpdate(KSP, KSP_TCCG *, PetscInt i);
+PETSC_INTERN PetscErrorCode TCCGUpdateScaled(KSP, KSP_TCCG *, PetscInt i);
+PETSC_INTERN PetscErrorCode TCCGAdvance(KSP, KSP_TCCG *, PetscBool first, PetscBool z_is_r, Vec d);
 PETSC_INTERN PetscErrorCode TCCGCarriedVectors(KSP, KSP_TCCG *, Vec[2]);
+
+/* tccg.cxx */
 PETSC_INTERN PetscErrorCode TCCGInitialResidual(KSP, KSP_TCCG *, PetscReal *);
 PETSC_INTERN PetscErrorCode TCCGNorm(KSP, KSP_TCCG *, PetscInt, PetscReal *, PetscBool *);
 PETSC_INTERN PetscErrorCode TCCGLoop(KSP, KSP_TCCG *);

@@ -9,7 +9,7 @@
        mark     one warp a slice: a bit for every column among other blocks' rows, in the block's row of a table of bits; a scan of the words' numbers of bits numbers the ghosts of all blocks
        ghosts   one thread a word: its columns; and their bits among the rows that are shown
        columns  one warp a slice: lane l of slot t numbers its entry's column, a ghost by the bits before its own
-       collect  where blocks have no room for all places: the bit patterns of the values in a hash table, until there are too many for a dictionary
+       collect  where blocks have no room for all places: which values there are, until there are too many for a dictionary (ksptcvalues.cu)
        fill     the same walk as columns for values, or codes for their numbers
      The blocks' first rows, places and ghosts come to the host between these, which knows then how much shared memory a block needs, and whether there is so much.
 
@@ -306,85 +306,6 @@ __global__ void __launch_bounds__(THREADS) CodesKernel(const __grid_constant__ K
   ForPlaces(form, i, [&](int32_t, int32_t place, PetscInt entry) { form.code[place] = entry < 0 ? 0 : KSPTCCodeOf(dict, __ldg(a + entry)); });
 }
 
-/* A hash table of bit patterns, and whether there are more than a dictionary has room for */
-constexpr int PATTERNS = 4 * KSPTC_DICT;
-
-struct PatternTable {
-  unsigned long long pattern[PATTERNS]; /* KSPTC_NO_VALUE: nothing */
-  int                count, many;
-};
-
-__device__ __forceinline__ bool AreMany(const PatternTable *table)
-{
-  return *(const volatile int *)&table->many;
-}
-
-/* Puts a pattern in, unless it is there. False: there are too many. Once others have found that, nobody goes on: all threads that look through a full table keep a few banks of L2 busy for milliseconds */
-__device__ __forceinline__ bool InsertPattern(PatternTable *table, unsigned long long bits)
-{
-  unsigned at = (unsigned)((bits * 0x9e3779b97f4a7c15ull) >> 40);
-
-  for (int probe = 0; probe < PATTERNS; probe++, at++) {
-    unsigned long long *const place = table->pattern + at % PATTERNS;
-    unsigned long long        found = *(volatile unsigned long long *)place;
-
-    if (found == KSPTC_NO_VALUE) {
-      found = atomicCAS(place, (unsigned long long)KSPTC_NO_VALUE, bits);
-      if (found == KSPTC_NO_VALUE) return atomicAdd(&table->count, 1) + 1 < KSPTC_DICT;
-    }
-    if (found == bits) return true;
-    if (AreMany(table)) return false;
-  }
-  return false;
-}
-
-/* So many values, `apart` from each other, but zeros, until there are too many */
-__global__ void __launch_bounds__(THREADS) CollectKernel(PetscCount values, PetscCount apart, const PetscScalar *__restrict__ a, PatternTable *table)
-{
-  unsigned long long last = 0;
-
-  for (PetscCount k = (PetscCount)blockIdx.x * THREADS + threadIdx.x; k < values; k += (PetscCount)gridDim.x * THREADS) {
-    const unsigned long long bits = KSPTCBitsOf(__ldg(a + k * apart));
-
-    if (!bits || bits == last) continue;
-    last = bits;
-    if (AreMany(table)) return;
-    if (bits == KSPTC_NO_VALUE || !InsertPattern(table, bits)) {
-      *(volatile int *)&table->many = 1;
-      return;
-    }
-  }
-}
-
-/* can: there are few enough values. bits, dict: in host memory. Few are looked at first, by one block: mostly they tell that there are many. Waits */
-PetscErrorCode CollectValues(PetscCount nnz, const PetscScalar a[], uint64_t bits[], PetscScalar dict[], PetscBool *can, PetscBool *room, cudaStream_t stream)
-{
-  const unsigned        blocks = (unsigned)PetscMin((nnz - 1) / THREADS + 1, (PetscCount)8 * KSPTC_BLOCKS);
-  const PetscCount      few    = PetscMin(nnz, 8 * THREADS);
-  Scratch<PatternTable> table;
-  PatternTable          found;
-  std::vector<uint64_t> values;
-
-  PetscFunctionBegin;
-  *can = PETSC_FALSE;
-  PetscCall(table.allocate(1, stream, room));
-  if (!*room) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cudaMemsetAsync((PatternTable *)table, 0xff, sizeof(found.pattern), stream));
-  PetscCallCUDA(cudaMemsetAsync(&((PatternTable *)table)->count, 0, sizeof(found) - offsetof(PatternTable, count), stream));
-  CollectKernel<<<1, THREADS, 0, stream>>>(few, nnz / few, a, table);
-  PetscCallCUDA(cudaGetLastError());
-  CollectKernel<<<blocks, THREADS, 0, stream>>>(nnz, 1, a, table);
-  PetscCallCUDA(cudaGetLastError());
-  PetscCallCUDA(cudaMemcpyAsync(&found, (PatternTable *)table, sizeof(found), cudaMemcpyDeviceToHost, stream));
-  PetscCallCUDA(cudaStreamSynchronize(stream));
-  if (found.many) PetscFunctionReturn(PETSC_SUCCESS);
-  for (unsigned long long pattern : found.pattern) {
-    if (pattern != KSPTC_NO_VALUE) values.push_back(pattern);
-  }
-  KSPTCDictFrom(values, bits, dict, can);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* to[k] <- the sum of from[0] .. from[k - 1] */
 template <class From, class To>
 PetscErrorCode Scan(From from, To *to, PetscCount length, PetscBool *room, cudaStream_t stream)
@@ -584,7 +505,7 @@ PetscErrorCode Fill(const PetscInt i[], const PetscScalar a[], KSPTCForm *form, 
     PetscCallCUDA(cudaGetLastError());
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(CollectValues(form->nnz, a, bits, dict, can, room, stream));
+  PetscCall(KSPTCCollectValues_CUDA(form->nnz, a, bits, dict, can, room, stream));
   PetscCall(of_dict.allocate(KSPTC_DICT, stream, room));
   if (!*room) *can = PETSC_FALSE;
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
@@ -611,7 +532,7 @@ PetscErrorCode TryDictionary(const PetscScalar a[], const Blocks *blocks, const 
 
   PetscFunctionBegin;
   if (!*fits || !form->streamed) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(CollectValues(form->nnz, a, bits, dict, &form->coded, room, stream));
+  PetscCall(KSPTCCollectValues_CUDA(form->nnz, a, bits, dict, &form->coded, room, stream));
   if (!form->coded) PetscFunctionReturn(PETSC_SUCCESS);
   blocks->measure(chip, form, fits);
   if (*fits) PetscFunctionReturn(PETSC_SUCCESS);
