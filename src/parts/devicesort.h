@@ -1,5 +1,5 @@
 /*
-   Sorts, scans and selections on the device that several parts of the library need, compiled once (src/parts/cuda/devicesort.cu): each instance of CUB takes the compiler seconds.
+   Sorts and scans on the device that several parts of the library need, compiled once (src/parts/cuda/devicesort.cu): each instance of CUB takes the compiler seconds.
 
    memory NULL: *bytes becomes the work space that the call with memory takes, of the same n and bits. Nothing waits.
 */

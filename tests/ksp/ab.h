@@ -117,6 +117,20 @@ static PETSC_UNUSED PetscErrorCode ABSolvePlain(KSP ksp, Vec b, ABRun *run)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* ||b - A x|| */
+PETSC_UNUSED static PetscErrorCode ABResidualNorm(Mat A, Vec b, Vec x, PetscReal *norm)
+{
+  Vec r;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecDuplicate(b, &r));
+  PetscCall(MatMult(A, x, r));
+  PetscCall(VecAYPX(r, -1.0, b));
+  PetscCall(VecNorm(r, NORM_2, norm));
+  PetscCall(VecDestroy(&r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Does a view of the solver say this? */
 static PETSC_UNUSED PetscErrorCode ABViews(KSP ksp, const char text[], PetscBool *found)
 {

@@ -57,20 +57,6 @@ static PetscErrorCode Compare(const Method *method, const char *name, Mat A, Vec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ||b - A x|| */
-static PetscErrorCode ResidualNorm(Mat A, Vec b, Vec x, PetscReal *norm)
-{
-  Vec r;
-
-  PetscFunctionBeginUser;
-  PetscCall(VecDuplicate(b, &r));
-  PetscCall(MatMult(A, x, r));
-  PetscCall(VecAYPX(r, -1.0, b));
-  PetscCall(VecNorm(r, NORM_2, norm));
-  PetscCall(VecDestroy(&r));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* So many iterations with the unpreconditioned norm: its first and its last one are those of the residual, and the solution is that of PETSc's method without norm */
 static PetscErrorCode CompareResidual(const Method *method, const ABCase *c, PetscInt its, char text[], size_t len)
 {
@@ -82,7 +68,7 @@ static PetscErrorCode CompareResidual(const Method *method, const ABCase *c, Pet
   PetscCall(VecDuplicate(c->b, &x));
   if (c->x0) PetscCall(VecCopy(c->x0, x));
   else PetscCall(VecSet(x, 0.0));
-  PetscCall(ResidualNorm(c->A, c->b, x, &first));
+  PetscCall(ABResidualNorm(c->A, c->b, x, &first));
   for (int k = 0; k < 2; k++) {
     KSP    ksp;
     ABCase mine = *c;
@@ -93,7 +79,7 @@ static PetscErrorCode CompareResidual(const Method *method, const ABCase *c, Pet
     PetscCall(ABSolve(&mine, ksp, &run[k]));
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(ResidualNorm(c->A, c->b, run[1].x, &last));
+  PetscCall(ABResidualNorm(c->A, c->b, run[1].x, &last));
   PetscCall(VecNorm(run[0].x, NORM_2, &norm));
   PetscCall(VecWAXPY(x, -1.0, run[0].x, run[1].x));
   PetscCall(VecNorm(x, NORM_2, &distance));
@@ -145,7 +131,7 @@ static PetscErrorCode SetsJacobi(KSP ksp, PetscInt it, PetscReal told, void *ctx
   PetscCall(PCGetOperators(pc, &A, NULL));
   PetscCall(KSPGetRhs(ksp, &b));
   PetscCall(KSPGetSolution(ksp, &x));
-  PetscCall(ResidualNorm(A, b, x, &norm));
+  PetscCall(ABResidualNorm(A, b, x, &norm));
   if (ABNear(told, norm, Tolerance(1e-10), 0.0)) ++*good;
   else PetscCall(PetscPrintf(PETSC_COMM_SELF, "  norm %" PetscInt_FMT " is %g, not %g\n", it, (double)told, (double)norm));
   if (it == 2) PetscCall(PCSetType(pc, PCJACOBI));

@@ -34,20 +34,6 @@ static PetscErrorCode Solve(KSP ksp, Vec b, PetscReal rtol, PetscInt max_it, ABR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* |b - A x| */
-static PetscErrorCode TrueResidual(Mat A, Vec b, Vec x, PetscReal *norm)
-{
-  Vec r;
-
-  PetscFunctionBeginUser;
-  PetscCall(VecDuplicate(b, &r));
-  PetscCall(MatMult(A, x, r));
-  PetscCall(VecAYPX(r, -1.0, b));
-  PetscCall(VecNorm(r, NORM_2, norm));
-  PetscCall(VecDestroy(&r));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* One reduction, over several calls: KSPCG's with that, as far as rounding allows. The variant and PETSc's function are one thing; an object goes back to classic recurrences */
 static PetscErrorCode Single(Mat A, Vec b, PCType pctype, const char resident[], const char says[])
 {
@@ -64,7 +50,7 @@ static PetscErrorCode Single(Mat A, Vec b, PCType pctype, const char resident[],
   PetscCall(Create("tccg", "single", resident, PETSC_TRUE, A, pctype, &ours[1]));
   PetscCall(Solve(theirs, b, rtol, 1000, &run[0]));
   for (int k = 0; k < 2; k++) PetscCall(Solve(ours[k], b, rtol, 1000, &run[1 + k]));
-  for (int k = 0; k < 2; k++) PetscCall(TrueResidual(A, b, run[k].x, &residual[k]));
+  for (int k = 0; k < 2; k++) PetscCall(ABResidualNorm(A, b, run[k].x, &residual[k]));
   PetscCall(VecEqual(run[1].x, run[2].x, &same));
   PetscCall(ABViews(ours[0], "recurrences with a reduction less", &carried));
   PetscCall(ABViews(ours[0], says, &found));
@@ -165,7 +151,7 @@ static PetscErrorCode OtherMemory(Mat A, Vec x)
     PetscCall(ABVecFill(b, k));
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(VecCopy(b, copy));
-    PetscCall(TrueResidual(A, copy, x, &residual));
+    PetscCall(ABResidualNorm(A, copy, x, &residual));
     PetscCall(VecNorm(b, NORM_2, &norm));
     ok = (PetscBool)(ok && residual <= Tolerance(1e-6) * norm);
   }
@@ -195,7 +181,7 @@ static PetscErrorCode BCGSSingle(Mat A, Vec b, PCType pctype, PCSide side, const
   PetscCall(Solve(ours, b, rtol, 1000, &run[1]));
   PetscCall(ABViews(ours, says, &found));
   PetscCall(VecNorm(b, NORM_2, &norm));
-  for (int k = 0; k < 2; k++) PetscCall(TrueResidual(A, b, run[k].x, &residual[k]));
+  for (int k = 0; k < 2; k++) PetscCall(ABResidualNorm(A, b, run[k].x, &residual[k]));
   ok = (PetscBool)(found && run[1].fused == 1 && run[0].reason > 0 && run[0].its > (strcmp(pctype, PCSOR) ? 64 : 40) && run[1].reason == run[0].reason && residual[1] <= 4.0 * PetscMax(residual[0], rtol * norm) && run[1].its <= 1.25 * run[0].its);
   if (!ok)
     PetscCall(

@@ -105,15 +105,27 @@ struct Parts {
   }
 };
 
+const TCCGSteps *CGStepsOf([[maybe_unused]] bool cuda)
+{
+#if PETSCTC_HAVE_CUDA
+  if (cuda) return &TCCGSteps_CUDA;
+#endif
+  return &TCCGSteps_Host;
+}
+
+const TCBCGSSteps *BCGSStepsOf([[maybe_unused]] bool cuda)
+{
+#if PETSCTC_HAVE_CUDA
+  if (cuda) return &TCBCGSSteps_CUDA;
+#endif
+  return &TCBCGSSteps_Host;
+}
+
 class Seam : public BackendTest { };
 
 TEST_P(Seam, IsBetweenTheSumsAndTheScalarsOfCG)
 {
-#if PETSCTC_HAVE_CUDA
-  const TCCGSteps *steps = cuda ? &TCCGSteps_CUDA : &TCCGSteps_Host;
-#else
-  const TCCGSteps   *steps = &TCCGSteps_Host;
-#endif
+  const TCCGSteps                        *steps = CGStepsOf(cuda);
   Parts<TCCGSteps, TCCGWork, TCCGScalars> parts(steps, GetParam());
   Vector                                  r(cuda, randomValues(whole, 1)), z(cuda, randomValues(whole, 2)), p(cuda, Values(whole, 0.0)), x(cuda, randomValues(whole, 4)), d(cuda, Values(whole, 0.5));
   Values                                  like = randomValues(whole, 2);
@@ -138,11 +150,7 @@ TEST_P(Seam, IsBetweenTheSumsAndTheScalarsOfCG)
 
 TEST_P(Seam, IsBetweenTheSumsAndTheScalarsOfBCGS)
 {
-#if PETSCTC_HAVE_CUDA
-  const TCBCGSSteps *steps = cuda ? &TCBCGSSteps_CUDA : &TCBCGSSteps_Host;
-#else
-  const TCBCGSSteps *steps = &TCBCGSSteps_Host;
-#endif
+  const TCBCGSSteps                            *steps = BCGSStepsOf(cuda);
   Parts<TCBCGSSteps, TCBCGSWork, TCBCGSScalars> parts(steps, GetParam());
   Vector                                        r(cuda, randomValues(whole, 1)), rp(cuda, Values(whole, 0.0)), p(cuda, Values(whole, 0.0)), v(cuda, Values(whole, 0.0));
 
@@ -153,11 +161,7 @@ TEST_P(Seam, IsBetweenTheSumsAndTheScalarsOfBCGS)
 /* A step that has stopped adds up nothing that matters, on either side */
 TEST_P(Seam, IsNoPlaceToWakeUp)
 {
-#if PETSCTC_HAVE_CUDA
-  const TCCGSteps *steps = cuda ? &TCCGSteps_CUDA : &TCCGSteps_Host;
-#else
-  const TCCGSteps   *steps = &TCCGSteps_Host;
-#endif
+  const TCCGSteps                        *steps = CGStepsOf(cuda);
   Parts<TCCGSteps, TCCGWork, TCCGScalars> parts(steps, GetParam());
   Vector                                  r(cuda, randomValues(cut, 1));
   TCCGScalars                             s = {}, after;

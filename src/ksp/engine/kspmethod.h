@@ -271,6 +271,32 @@ static inline PetscErrorCode KSPTCCheckAgrees(KSP ksp, const M *m, PetscInt it)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Which sum the norm of this type is the root of, of methods that have all of them */
+static inline PetscTCNorm KSPTCNormOfType(KSPNormType type)
+{
+  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
+
+  return norms[type];
+}
+
+/* PETSc's loop. iterate(ksp, m, i, failed) does iteration i+1: afterwards go on, or the reason is set; failed: and leave at once, with the reason that is set */
+template <class M>
+static inline PetscErrorCode KSPTCLoop(KSP ksp, M *m, PetscErrorCode (*iterate)(KSP, M *, PetscInt, PetscBool *), PetscBool *failed)
+{
+  PetscInt i = 0;
+
+  PetscFunctionBegin;
+  *failed = PETSC_FALSE;
+  do {
+    PetscCall((*iterate)(ksp, m, i, failed));
+    if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
+    if (ksp->reason) break;
+    i++;
+  } while (i < ksp->max_it);
+  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The work of a table, unless it is there */
 template <class Steps, class Work>
 static inline PetscErrorCode KSPTCCreateWork(const Steps *steps, Work *work, PetscBool *have)

@@ -186,14 +186,14 @@ struct KSPTCOnChip {
     write<Pass, ghost>(k, out, std::make_integer_sequence<int, Pass::outputs>{});
   }
 
-  /* Does the pass make a vector of ghosts? */
+  /* Does the pass write one of these vectors? */
   template <class Pass, int... n>
-  __host__ __device__ static constexpr bool makesGhosts(std::integer_sequence<int, n...>)
+  __host__ __device__ static constexpr bool writes(unsigned set, std::integer_sequence<int, n...>)
   {
-    return (KSPTCHas(GHOSTS & ~M::PUBLISHED, Pass::to[n]) || ...);
+    return (KSPTCHas(set, Pass::to[n]) || ...);
   }
 
-  /* The end of a pass with its sums: all scalars. False: given up, or stopped. fetched: a vector whose ghosts come from their blocks, or -1 */
+  /* The end of a pass with its sums: all scalars. False: given up. fetched: a vector whose ghosts come from their blocks, or -1 */
   template <class Pass, int fetched>
   __device__ __forceinline__ bool meet(const double sum[]) const
   {
@@ -223,13 +223,14 @@ struct KSPTCOnChip {
   template <class Pass>
   __device__ __forceinline__ bool run(KSPTCPassItem<Pass>, bool &alive) const
   {
-    constexpr auto writes              = std::make_integer_sequence<int, Pass::outputs>{};
+    constexpr auto outputs             = std::make_integer_sequence<int, Pass::outputs>{};
     const Scalars  now                 = common.s;
     const Pass     pass                = {};
     double         sum[Pass::sum_size] = {}, none[Pass::sum_size];
 
+    static_assert(!writes<Pass>(M::PUBLISHED, outputs), "products publish, passes do not");
     own.forRows([&](int k) { element<Pass, false>(pass, now, k, sum); });
-    if constexpr (makesGhosts<Pass>(writes)) own.forGhosts([&](int g) { element<Pass, true>(pass, now, g, none); });
+    if constexpr (writes<Pass>(GHOSTS, outputs)) own.forGhosts([&](int g) { element<Pass, true>(pass, now, g, none); });
     if constexpr (Pass::sums > 0) alive = meet<Pass, -1>(sum);
     else __syncthreads();
     return alive && common.s.stop == 0.0;
@@ -253,7 +254,7 @@ struct KSPTCOnChip {
     return alive && common.s.stop == 0.0;
   }
 
-  /* The call. False: nothing is kept */
+  /* The call */
   __device__ __forceinline__ void call() const
   {
     bool alive = true;

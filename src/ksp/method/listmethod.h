@@ -32,19 +32,13 @@ struct KSPTCListMethod : KSPTCMethod<KSPTCListSteps<M>, KSPTCListWork<M>, typena
   KSPTCDiagonal diagonal; /* of the preconditioner, where that is part of the passes */
 };
 
-static inline PetscTCNorm KSPTCListNormOfType(KSPNormType type)
-{
-  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
-
-  return norms[type];
-}
-
 /* The arrays of the vectors in `reads` and `writes`, by their numbers, between the two calls */
 template <class M>
 struct KSPTCListArrays {
-  Vec          vec[M::VECTORS];
-  PetscScalar *array[M::VECTORS], *v[M::VECTORS];
-  PetscInt     nread, nwrite;
+  KSPTCListVectors<M> vectors;
+  Vec                 vec[M::VECTORS]; /* those that are read first */
+  PetscScalar        *array[M::VECTORS];
+  PetscInt            nread, nwrite;
 };
 
 template <class L, class M = typename L::Method>
@@ -64,7 +58,7 @@ static inline PetscErrorCode KSPTCListBegin(KSP ksp, L *m, unsigned reads, unsig
   }
   PetscCall(KSPTCStepBegin(m, of->nread, of->nwrite, of->vec, of->array));
   for (int v = 0; v < M::VECTORS; v++) {
-    if (KSPTCHas(reads | writes, v)) of->v[v] = of->array[at[v]];
+    if (KSPTCHas(reads | writes, v)) of->vectors.v[v] = of->array[at[v]];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -102,7 +96,7 @@ static inline PetscErrorCode KSPTCListPass(KSP ksp, L *m)
 
   PetscFunctionBegin;
   PetscCall(KSPTCListBegin(ksp, m, KSPTCReads<P>(), KSPTCWrites<P>(), &of));
-  PetscCall((*m->steps->pass[M::Passes::template of<P>()])(m->n, of.v, m->w, m->stream));
+  PetscCall((*m->steps->pass[M::Passes::template of<P>()])(m->n, of.vectors.v, m->w, m->stream));
   PetscCall(KSPTCListEnd(m, &of, L::template flops<P>(ksp, m, m->begun == 0) * m->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -148,7 +142,7 @@ static inline PetscErrorCode KSPTCListOf(const L *m, F f)
 
 /* ---- the preconditioner */
 
-/* At the beginning of a solve; identity: by itself it is none */
+/* At the beginning of a solve */
 template <class L>
 static inline PetscErrorCode KSPTCListMark(KSP ksp, L *m)
 {
@@ -211,14 +205,12 @@ static inline PetscErrorCode KSPTCListCall(KSP ksp, L *m)
   const unsigned                  all     = M::rows(m->apply);
   PetscBool                       refused = PETSC_FALSE;
   KSPTCListArrays<M>              of;
-  KSPTCListVectors<M>             vectors;
   KSPTCChunk<typename M::Scalars> chunk;
 
   PetscFunctionBegin;
   PetscCall(KSPTCResidentChunk(ksp, m, m->norm, &chunk));
   PetscCall(KSPTCListBegin(ksp, m, all & M::INPUTS, all & ~M::INPUTS, &of));
-  for (int v = 0; v < M::VECTORS; v++) vectors.v[v] = of.v[v];
-  PetscCall((*L::runners(m->backend)->call)(&m->resident.form, (PetscBool)(m->apply == KSPTC_APPLY_SCALED), &chunk, &vectors, m->w, &m->resident.work, &refused, m->stream));
+  PetscCall((*L::runners(m->backend)->call)(&m->resident.form, (PetscBool)(m->apply == KSPTC_APPLY_SCALED), &chunk, &of.vectors, m->w, &m->resident.work, &refused, m->stream));
   PetscCall(KSPTCListEnd(m, &of, 0.0));
   PetscCall(KSPTCResidentBegun(m, chunk.last, refused));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -226,11 +218,6 @@ static inline PetscErrorCode KSPTCListCall(KSP ksp, L *m)
 
 template <class P, class L>
 static inline PetscLogDouble KSPTCListFlops(KSPTCPassItem<P>, KSP ksp, const L *m, bool begins)
-{
-  return L::template flops<P>(ksp, m, begins);
-}
-template <int From, int To, class P, class L>
-static inline PetscLogDouble KSPTCListFlops(KSPTCProductItem<From, To, P>, KSP ksp, const L *m, bool begins)
 {
   return L::template flops<P>(ksp, m, begins);
 }
@@ -289,7 +276,7 @@ static inline PetscErrorCode KSPTCListSetUp(KSP ksp, L *m)
   PetscCall(KSPTCSetUpSteps(ksp, m));
   PetscCall(KSPTCListMark(ksp, m));
   m->extra = false;
-  m->norm  = KSPTCListNormOfType(ksp->normtype);
+  m->norm  = KSPTCNormOfType(ksp->normtype);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -297,20 +284,13 @@ static inline PetscErrorCode KSPTCListSetUp(KSP ksp, L *m)
 template <class L>
 static inline PetscErrorCode KSPTCListLoop(KSP ksp, L *m, const Vec v[3], const char *why)
 {
-  PetscBool fail = PETSC_FALSE;
-  PetscInt  i    = 0;
+  PetscBool fail;
 
   PetscFunctionBegin;
   if (!why) PetscCall(KSPTCResidentSetUp(ksp, m, m->A, v, (PetscBool)(m->apply == KSPTC_APPLY_NONE), NULL, &m->diagonal));
   else if (m->resident.choice != KSPTC_RESIDENT_FALSE) m->last_why_not_call = why;
   PetscCall(KSPTCListTake(ksp, m));
-  do {
-    PetscCall(KSPTCListIterate(ksp, m, i, &fail));
-    if (fail) PetscFunctionReturn(PETSC_SUCCESS);
-    if (ksp->reason) break;
-    i++;
-  } while (i < ksp->max_it);
-  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscCall(KSPTCLoop(ksp, m, KSPTCListIterate<L>, &fail));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,7 +12,7 @@
      rows(apply)          a bit for each vector that a block has of its rows on the chip, without what is extra
      ghosts(apply)        and for each that it has of its ghosts too. What is multiplied is one of them
      MULTIPLIED           a bit for each vector that an item multiplies
-     PUBLISHED            those vectors of ghosts that come from the blocks that have them as rows. The others are made by the passes, with the same bits: all that such a pass reads is a vector of ghosts
+     PUBLISHED            those vectors of ghosts, results of products, that come from the blocks that have them as rows. The others are made by the passes, with the same bits: all that such a pass reads is a vector of ghosts
      INPUTS               a bit for each vector that no pass writes
 
    A pass P is a step (fusedstep.h) that derives from KSPTCPass. Its begin() does nothing: end() derives all scalars. It has
@@ -45,21 +45,17 @@ struct KSPTCPass : PetscTCStep<S, Inputs, Outputs, Sums> {
 
 template <class P>
 struct KSPTCPassItem {
-  using Pass = P;
 };
 
 /* to <- A from, and then a pass that writes nothing */
 template <int From, int To, class P>
-struct KSPTCProductItem {
-  using Pass                = P;
-  static constexpr int from = From, to = To;
+struct KSPTCProductItem : KSPTCPassItem<P> {
   static_assert(P::outputs == 0, "the pass behind a product adds up alone");
 };
 
 /* to <- B from */
 template <int From, int To>
 struct KSPTCPCItem {
-  static constexpr int from = From, to = To;
 };
 
 template <class... Items>
@@ -103,7 +99,7 @@ struct KSPTCPassTypes {
     ((most = P::sums > most ? P::sums : most), ...);
     return most;
   }
-  /* Table::template row<P>() of each */
+  /* Table::template pass<P>() of each */
   template <class Table, class Entry>
   struct Each {
     Entry of[count] = {Table::template pass<P>...};
@@ -147,17 +143,12 @@ struct KSPTCListSteps {
   KSPTCPassFunction<M> pass[M::Passes::count];
 };
 
-template <class S>
-struct KSPTCResetScalarsStep : PetscTCStep<S, 0, 0, 0> {
-  static constexpr bool reads_scalars = false;
-};
-
 /* The table's functions on a backend */
 template <class Backend, class M>
 struct KSPTCListStepsOn {
   using Work = KSPTCListWork<M>;
 
-  static PetscErrorCode reset(Work *work, PetscTCStream stream) { return Backend::run(0, KSPTCResetScalarsStep<typename M::Scalars>{}, work->s, work->tensor, &work->reduce, stream); }
+  static PetscErrorCode reset(Work *work, PetscTCStream stream) { return Backend::run(0, PetscTCResetStep<typename M::Scalars>{}, work->s, work->tensor, &work->reduce, stream); }
 
   template <class P>
   static PetscErrorCode pass(PetscInt n, PetscScalar *const v[], Work *work, PetscTCStream stream)

@@ -52,6 +52,12 @@ struct PetscTCStep {
   PETSCTC_HOST_DEVICE void end(Scalars &, const PetscScalar[]) const { }
 };
 
+/* All scalars 0, whatever they are */
+template <class S>
+struct PetscTCResetStep : PetscTCStep<S, 0, 0, 0> {
+  static constexpr bool reads_scalars = false;
+};
+
 template <class S, int Inputs, int Outputs, int Sums, int Withs>
 struct PetscTCBlockStep : PetscTCStep<S, Inputs, Outputs, Sums> {
   static constexpr bool blocked   = true;

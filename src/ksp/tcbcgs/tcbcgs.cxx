@@ -397,17 +397,11 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
 /* KSPBCGS's loop. After `failed` it ends with the reason that is set */
 PetscErrorCode TCBCGSLoop(KSP ksp, KSP_TCBCGS *bcgs)
 {
-  PetscBool failed = PETSC_FALSE;
-  PetscInt  i      = 0;
+  PetscBool failed;
 
   PetscFunctionBegin;
-  do {
-    PetscCall(TCBCGSIterate(ksp, bcgs, i, &failed));
-    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
-    if (ksp->reason) break;
-    i++;
-  } while (i < ksp->max_it);
-  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscCall(KSPTCLoop(ksp, bcgs, TCBCGSIterate, &failed));
+  if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   if (!bcgs->columns.replays && bcgs->number == 0.0) PetscCall(KSPUnwindPreconditioner(ksp, ksp->vec_sol, ksp->work[BCGS_T])); /* columns have a preconditioner from the left, or none; so have iterates without it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

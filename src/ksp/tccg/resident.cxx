@@ -40,7 +40,7 @@ PetscErrorCode TCCGResidentBegin(KSP ksp, KSP_TCCG *cg)
   KSPTCChunk<TCCGScalars> chunk;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentChunk(ksp, cg, TCCGNormOfType(ksp->normtype), &chunk));
+  PetscCall(KSPTCResidentChunk(ksp, cg, KSPTCNormOfType(ksp->normtype), &chunk));
   if (scaled) v[read++] = cg->diagonal.d;
   PetscScalar **const written = a + read;
 

@@ -105,7 +105,7 @@ static PetscErrorCode TCCGMakeFirstNorm(KSP ksp, KSP_TCCG *cg)
 
   PetscFunctionBegin;
   if (TCCGBeginsWithZ(ksp, cg)) {
-    if (norm) PetscCall(KSPTCMakesFirstNorm(ksp, cg, cg->identity && !TCCGNormOfZ(ksp) ? PETSCTC_NORM_ZZ : TCCGNormOfType(ksp->normtype)));
+    if (norm) PetscCall(KSPTCMakesFirstNorm(ksp, cg, cg->identity && !TCCGNormOfZ(ksp) ? PETSCTC_NORM_ZZ : KSPTCNormOfType(ksp->normtype)));
     PetscCall(TCCGPrecondition(ksp, cg));
     if (norm) PetscCall(KSPTCFirstNormBegun(cg));
   } else if (norm) PetscCall(TCCGResidual(cg, ksp->work[0]));
@@ -246,7 +246,7 @@ static PetscErrorCode TCCGBegin(KSP ksp, KSP_TCCG *cg, PetscInt i)
     ksp->its = its;
   }
   if (ends_with_z && !cg->diagonal.d) PetscCall(carries ? TCCGAdvance(ksp, cg, first, z_is_r, NULL) : TCCGUpdate(ksp, cg, i));
-  PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, TCCGNormOfType(ksp->normtype)));
+  PetscCall(KSPTCEndsIteration(ksp, cg, i + 1, KSPTCNormOfType(ksp->normtype)));
   if (carries && (!ends_with_z || cg->diagonal.d)) PetscCall(TCCGAdvance(ksp, cg, first, z_is_r, ends_with_z ? cg->diagonal.d : NULL));
   else if (!ends_with_z) PetscCall(TCCGUpdate(ksp, cg, i));
   else PetscCall(cg->diagonal.d ? TCCGUpdateScaled(ksp, cg, i) : TCCGPrecondition(ksp, cg));
@@ -317,17 +317,10 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
 /* KSPCG's loop. After `failed` it ends with the reason that is set */
 PetscErrorCode TCCGLoop(KSP ksp, KSP_TCCG *cg)
 {
-  PetscBool failed = PETSC_FALSE;
-  PetscInt  i      = 0;
+  PetscBool failed;
 
   PetscFunctionBegin;
-  do {
-    PetscCall(TCCGIterate(ksp, cg, i, &failed));
-    if (failed) PetscFunctionReturn(PETSC_SUCCESS);
-    if (ksp->reason) break;
-    i++;
-  } while (i < ksp->max_it);
-  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscCall(KSPTCLoop(ksp, cg, TCCGIterate, &failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -24,7 +24,7 @@ struct TCCGColumnsOn : PetscTCColumnsOn<Backend, TCCGScalars> {
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 
-  static PetscErrorCode reset(Work *work, PetscTCStream stream) { return run(0, PETSCTC_MAX_COLUMNS, TCCGReset{}, {}, {}, work, stream); }
+  static PetscErrorCode reset(Work *work, PetscTCStream stream) { return run(0, PETSCTC_MAX_COLUMNS, PetscTCResetStep<TCCGScalars>{}, {}, {}, work, stream); }
   static PetscErrorCode residual(const TCCGColumns *v, Work *work, PetscTCStream stream) { return run(v->n, v->columns, TCCGResidual{}, {of(v, v->r)}, {}, work, stream); }
   static PetscTCColumn  z(const TCCGColumns *v) { return of(v, v->d ? v->w : v->r); }
   static PetscErrorCode project(const TCCGColumns *v, Work *work, PetscTCStream stream) { return run(v->n, v->columns, TCCGProject{}, {z(v), of(v, v->r)}, {}, work, stream); }

@@ -5,14 +5,6 @@
 #include <../src/ksp/tccg/tccgcolumns.h>
 #include <../src/ksp/tccg/tccgresident.h>
 
-/* Which sum the norm of this type is the root of */
-static inline PetscTCNorm TCCGNormOfType(KSPNormType type)
-{
-  const PetscTCNorm norms[] = {PETSCTC_NORM_NONE, PETSCTC_NORM_ZZ, PETSCTC_NORM_RR, PETSCTC_NORM_BETA};
-
-  return norms[type];
-}
-
 struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   static const TCCGSteps *table(int backend)
   {
@@ -33,7 +25,7 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
   static PetscErrorCode          columns_replay(KSP, KSP_TCCG *);
   static PetscTCNorm             columns_norm(KSPNormType type)
   {
-    return TCCGNormOfType(type);
+    return KSPTCNormOfType(type);
   }
 
   Mat           A;

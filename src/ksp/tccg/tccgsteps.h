@@ -28,13 +28,6 @@
 #include <../src/ksp/step/fusedstep.h>
 #include <../src/ksp/step/kspsteps.h>
 
-/* Runs whatever the scalars hold */
-struct TCCGReset : PetscTCStep<TCCGScalars, 0, 0, 0> {
-  static constexpr bool reads_scalars = false;
-
-  PETSCTC_HOST_DEVICE void end(TCCGScalars &s, const PetscScalar[]) const { s = {}; }
-};
-
 struct TCCGResidual : PetscTCStep<TCCGScalars, 1, 0, 1> {
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCGScalars &, const T in[], T[], T sum[]) const
@@ -412,7 +405,7 @@ struct TCCGStepsOn {
   {
     return Backend::run(n, step, work->s, work->tensor, &work->reduce, stream);
   }
-  static PetscErrorCode reset(TCCGWork *work, PetscTCStream stream) { return run(0, TCCGReset{}, work, stream); }
+  static PetscErrorCode reset(TCCGWork *work, PetscTCStream stream) { return run(0, PetscTCResetStep<TCCGScalars>{}, work, stream); }
   static PetscErrorCode residual(PetscInt n, const PetscScalar r[], TCCGWork *work, PetscTCStream stream)
   {
     return run(n,

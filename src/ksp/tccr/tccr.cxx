@@ -31,8 +31,8 @@ struct KSP_TCCR : KSPTCListMethod<KSP_TCCR, TCCR> {
   {
     const bool norm = ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED;
 
-    if (P::ends) return norm ? 4.0 : 2.0;
-    return P::flops - (begins && P::to[0] == TCCR_P ? 4.0 : 0.0); /* b is 0 */
+    if constexpr (P::ends) return norm ? 4.0 : 2.0;
+    else return P::flops - (begins && P::to[0] == TCCR_P ? 4.0 : 0.0); /* b is 0 */
   }
 
   static PetscErrorCode normOf(KSP ksp, KSP_TCCR *cr, PetscReal *dp, PetscBool *fail)

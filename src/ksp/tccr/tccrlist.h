@@ -111,9 +111,8 @@ struct TCCRUpdate : KSPTCPass<TCCRScalars, residual ? 6 : 4, residual ? 3 : 2, 0
 /* first: of a solve, where b is 0 */
 template <bool residual, bool first>
 struct TCCRSums : KSPTCPass<TCCRScalars, residual ? 3 : 2, 0, 2> {
-  static constexpr int            from[] = {TCCR_S, TCCR_T, TCCR_R}, to[] = {-1};
-  static constexpr bool           ends  = true;
-  static constexpr PetscLogDouble flops = 0.0; /* by the norm */
+  static constexpr int  from[] = {TCCR_S, TCCR_T, TCCR_R}, to[] = {-1};
+  static constexpr bool ends = true;
 
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCCRScalars &, const T in[], T[], T sum[]) const
