@@ -276,18 +276,25 @@ struct KSPTCOnChip {
 
 /* part: for forms of which blocks have no room for all slices, or that have rows in parts */
 template <class M, KSPTCApply apply, bool part>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) KSPTCChipKernel(const __grid_constant__ KSPTCProblem<typename M::Scalars, KSPTCListVectors<M>> P)
+__device__ __forceinline__ void KSPTCChipSolve(const KSPTCProblem<typename M::Scalars, KSPTCListVectors<M>> &P, bool tensor)
 {
   using Chip = KSPTCOnChip<M, apply, part>;
   extern __shared__ __align__(16) double memory[];
   __shared__ typename Chip::Common       common;
   const typename Chip::Share             own(P.A, memory);
-  typename Chip::Barrier                 barrier(P.sums, P.tag, P.tensor, P.patience());
+  typename Chip::Barrier                 barrier(P.sums, P.tag, tensor, P.patience());
   typename M::Scalars                    s  = *P.scalars; /* kept by warp 0 */
   PetscInt                               it = P.chunk.first;
 
   if (P.isOut() || s.stop != 0.0) return; /* all blocks: nobody writes the scalars then */
   Chip{P, own, common, barrier, s, it}.call();
+}
+
+template <class M, KSPTCApply apply, bool part>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) KSPTCChipKernel(const __grid_constant__ KSPTCProblem<typename M::Scalars, KSPTCListVectors<M>> P)
+{
+  if (!part && P.tensor) KSPTCChipSolve<M, apply, part>(P, true);
+  else KSPTCChipSolve<M, apply, part>(P, part && P.tensor);
 }
 
 /* ---- the host's side */

@@ -248,7 +248,7 @@ __device__ __forceinline__ void TellNext(const TCBCGSScalars &s, KSPTCTold &told
 
 /* Share: how a block has the vectors of its rows */
 template <class Share>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
+__device__ __forceinline__ void Solve(const Problem &P, bool tensor)
 {
   union Sums
   {
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   __shared__ KSPTCAsked                     asked;
   const Share                               own(P, false, memory);
-  Barrier                                   barrier(P.sums, P.tag, P.tensor, P.patience());
+  Barrier                                   barrier(P.sums, P.tag, tensor, P.patience());
   TCBCGSScalars                             mine    = *P.scalars; /* kept by warp 0, else */
   TCBCGSScalars                            &s       = Share::in_part ? of_first : mine;
   PetscInt                                  it      = P.chunk.first;
@@ -320,8 +320,15 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   KSPTCLeave(P, it, s);
 }
 
+template <class Share>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
+{
+  if (!Share::in_part && P.tensor) Solve<Share>(P, true);
+  else Solve<Share>(P, Share::in_part && P.tensor);
+}
+
 template <Side side, bool part>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
+__device__ __forceinline__ void SolveSingle(const Problem &P, bool tensor)
 {
   union Sums
   {
@@ -335,7 +342,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ KSPTCRecordLeft<TCBCGSScalars> record;
   __shared__ KSPTCAsked                     asked;
   const Share<side, part>                   own(P, true, memory);
-  Barrier                                   barrier(P.sums, P.tag, P.tensor, P.patience());
+  Barrier                                   barrier(P.sums, P.tag, tensor, P.patience());
   TCBCGSScalars                             mine     = *P.scalars; /* kept by warp 0, else */
   TCBCGSScalars                            &s        = part ? of_first : mine;
   PetscInt                                  it       = P.chunk.first;
@@ -395,5 +402,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   Store(P, own, told.stop);
   if (threadIdx.x == 0) s.advanced = 0.0; /* p is the last iteration's */
   KSPTCLeave(P, it, s);
+}
+
+template <Side side, bool part>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
+{
+  if (!part && P.tensor) SolveSingle<side, part>(P, true);
+  else SolveSingle<side, part>(P, part && P.tensor);
 }
 } // namespace tcbcgsresident

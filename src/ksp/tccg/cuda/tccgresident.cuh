@@ -163,7 +163,7 @@ __device__ __forceinline__ void End(const Problem &P, TCCGScalars &s, PetscInt i
 
 /* Block: how a block has the vectors of its rows */
 template <class Block>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
+__device__ __forceinline__ void Solve(const Problem &P, bool tensor)
 {
   constexpr Kind kind = Block::kind;
 
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   __shared__ KSPTCRecordLeft<TCCGScalars> record;
   __shared__ KSPTCAsked                   asked;
   const Block                             own(P, memory);
-  Barrier                                 barrier(P.sums, P.tag, P.tensor, P.patience());
+  Barrier                                 barrier(P.sums, P.tag, tensor, P.patience());
   TCCGScalars                             mine  = *P.scalars; /* kept by warp 0, else */
   TCCGScalars                            &s     = Block::thin ? of_first : mine;
   PetscInt                                it    = P.chunk.first;
@@ -226,5 +226,12 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_
   if (!KSPTCSettles(P, barrier, it, alive)) return;
   if (began) Store(P, own);
   KSPTCLeave(P, it, s);
+}
+
+template <class Block>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) ResidentKernel(const __grid_constant__ Problem P)
+{
+  if (!Block::in_part && P.tensor) Solve<Block>(P, true);
+  else Solve<Block>(P, Block::in_part && P.tensor);
 }
 } // namespace tccgresident

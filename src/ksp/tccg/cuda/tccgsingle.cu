@@ -235,7 +235,7 @@ __device__ __forceinline__ bool Meet(const Problem &P, Barrier &barrier, TCCGSca
 
 /* in_part: for forms of which blocks have no room for all slices, or that have rows in parts */
 template <bool scaled, bool in_part>
-__global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
+__device__ __forceinline__ void Solve(const Problem &P, bool tensor)
 {
   constexpr int SUMS = SUMS_OF<scaled>;
 
@@ -243,7 +243,7 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   __shared__ SharedSums<scaled> shared;
   __shared__ Common             common;
   const Share                   own(P.A, scaled, memory);
-  Barrier                       barrier(P.sums, P.tag, P.tensor, P.patience());
+  Barrier                       barrier(P.sums, P.tag, tensor, P.patience());
   TCCGScalars                   s         = *P.scalars; /* kept by warp 0 */
   PetscInt                      it        = P.chunk.first;
   double                        sum[SUMS] = {};
@@ -276,6 +276,13 @@ __global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_co
   if (!KSPTCSettles(P, barrier, it, alive)) return;
   Store<scaled>(P, own);
   KSPTCLeave(P, it, s);
+}
+
+template <bool scaled, bool in_part>
+__global__ void __launch_bounds__(KSPTC_THREADS, 1) SingleKernel(const __grid_constant__ Problem P)
+{
+  if (!in_part && P.tensor) Solve<scaled, in_part>(P, true);
+  else Solve<scaled, in_part>(P, in_part && P.tensor);
 }
 
 const void *const kernels[] = {(const void *)SingleKernel<false, false>, (const void *)SingleKernel<false, true>, (const void *)SingleKernel<true, false>, (const void *)SingleKernel<true, true>};

@@ -24,8 +24,8 @@ constexpr int BATCH = 4; /* rows of a thread that are loaded at once */
 
 template <Kind preconditioner>
 struct ThinShare : KSPTCShare {
-  static constexpr Kind kind   = preconditioner;
-  static constexpr bool scaled = kind != PLAIN, thin = true;
+  static constexpr Kind kind    = preconditioner;
+  static constexpr bool in_part = true, scaled = kind != PLAIN, thin = true;
   static_assert(kind != PROJECTED, "thin blocks keep no z");
 
   double *p;
