@@ -121,7 +121,7 @@ PetscErrorCode CreateAIJTC(const Machine *machine, const std::string &variant, C
              "No variant '%s'; there are FORM[-COMPRESS] with FORM auto, tensor, core or row and COMPRESS auto, pattern, value or off, cusparse-default, -alg1, -alg2, aijcusparse, aij", variant.c_str());
   if (form == "tensor" || form == "core") PetscCall(SetOption(c, "mat_aijtc_mma", form));
   if (compress != "auto") PetscCall(SetOption(c, "mat_aijtc_compress", compress));
-  if (machine->gpu) PetscCall(SetOption(c, "mat_aijtc_backend", "cuda"));
+  PetscCall(SetOption(c, "mat_aijtc_backend", machine->gpu ? "cuda" : "host")); /* the layout's product, faster or not */
   PetscCall(MatCreateFromCsr(A, MATSEQAIJTC, prefix, &c->A));
   if (form != "auto") PetscCall(SetForm(c->A, form == "row" ? "row" : "tile"));
   for (const auto &option : c->options) {

@@ -17,6 +17,8 @@ if grep -q '^#define PETSC_HAVE_CUDA ' "$PETSC_DIR/${PETSC_ARCH:-}/include/petsc
   export PETSC_OPTIONS="-use_gpu_aware_mpi 0" # on a machine with a GPU PETSc refuses to start otherwise
   [ "$part" = cuda ] || PETSC_OPTIONS+=" -device_enable none"
 fi
+# On the host the tests are about the layout, which a user has there only where it is faster
+[ "$part" = cuda ] || export PETSC_OPTIONS="${PETSC_OPTIONS:-} -mat_aijtc_backend host -options_left no"
 
 harness=$PETSC_DIR/gmakefile.test
 [ -f "$harness" ] || harness=$PETSC_DIR/share/petsc/examples/gmakefile.test

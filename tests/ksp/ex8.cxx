@@ -372,10 +372,15 @@ static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype,
 
 static PetscErrorCode GridWithOption(PetscReal wind, const char option[], const char value[], Mat *A)
 {
+  char      before[64];
+  PetscBool set;
+
   PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetString(NULL, NULL, option, before, sizeof(before), &set));
   PetscCall(PetscOptionsSetValue(NULL, option, value));
   PetscCall(ABMatGrid(73, 71, wind, PETSC_FALSE, A));
-  PetscCall(PetscOptionsClearValue(NULL, option));
+  if (set) PetscCall(PetscOptionsSetValue(NULL, option, before));
+  else PetscCall(PetscOptionsClearValue(NULL, option));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

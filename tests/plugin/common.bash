@@ -40,7 +40,10 @@ has() { grep -q -- "$1" <<<"$output"; }
 
 # counter NAME: the value that -petsctc_summary printed
 counter() { sed -n "s/^PETSc-TC: \(.* \)\?$1 \([0-9]*\).*/\2/p" <<<"$output" | head -1; }
-used() { [ "$(counter "${1:-mult}")" -gt 0 ] 2>/dev/null; }
+# used [NAME]: was something counted? By default products, by a layout or the parent's: of a matrix of our type
+used() {
+  if [ $# = 0 ]; then used mult || used mult_parent; else [ "$(counter "$1")" -gt 0 ] 2>/dev/null; fi
+}
 
 # iterations: what ksp tutorial ex2 printed
 iterations() { sed -n 's/^Norm of error .* iterations \([0-9]*\)$/\1/p' <<<"$output"; }

@@ -54,7 +54,8 @@ typedef struct {
   MatAIJTCMMAType      mma;
   MatAIJTCCompressType compress;
   PetscBool            keep_csr;
-  PetscBool            check; /* compare every product with the parent's */
+  PetscBool            layout; /* also on the host products are the layout's, whether or not it is faster: -mat_aijtc_backend host */
+  PetscBool            check;  /* compare every product with the parent's */
   PetscReal            check_rtol;
   PetscInt             short_row, long_row, window, rows_per_lane, gather, form; /* MatAIJTCSetParams(). PETSC_DECIDE, of form MAT_AIJTC_FORM_AUTO: chosen when the layout is built */
 } MatAIJTCSettings;
@@ -85,7 +86,14 @@ typedef struct {
   PetscBool        values_vary; /* new values did not fit the compressed ones: built without compressed values until the pattern changes */
   AIJTCLayout      layout;      /* of a matrix without nonzeros: sizes alone */
   PetscInt         builds, refreshes;
-  PetscInt         released; /* builds + refreshes when MatAIJTCReleaseCSR() last did its work */
+
+  struct { /* what hostchoice.cxx counts */
+    PetscObjectId    id;
+    PetscObjectState nonzerostate, state; /* of the products below */
+    PetscInt64       products, of_values; /* by the parent, of this pattern; since its values have changed */
+    PetscBool        built, refused;      /* a layout of this pattern: it is faster, or would not be */
+  } host;
+  PetscInt released; /* builds + refreshes when MatAIJTCReleaseCSR() last did its work */
 
   AIJTCDotWork dots;                         /* what MatAIJTCMultDot() works with on a device; it goes with the layout */
   PetscScalar *dot;                          /* [2 AIJTC_MAT_DOTS] in device memory, allocated last: NULL unless dots is complete */
@@ -161,6 +169,9 @@ typedef struct { /* a vector that a product makes of two others. scalars has no 
 } MatAIJTCWAXPY;
 PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, const MatAIJTCWAXPY *, Vec, Vec, Vec, Vec, const PetscScalar **);
 
+/* hostchoice.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCHostPays(Mat, const MatAIJTCClass *, Mat_AIJTC *, PetscBool *);
+
 /* csr.cxx */
 typedef PetscErrorCode (*MatAIJTCUseCSR)(PetscInt m, PetscCount nnz, const PetscInt i[], const PetscInt j[], const PetscScalar a[], void *ctx);
 PETSC_INTERN PetscErrorCode MatAIJTCWithCSR(Mat, MatAIJTCUseCSR, void *ctx);
@@ -212,6 +223,7 @@ PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTC(Mat);
 PETSC_INTERN PetscErrorCode MatAIJTCRegisterFactors(void);
 
 /* lifecycle.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCAskedBackend(Mat, MatAIJTCBackendType *);
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJTC(Mat, MatType, MatReuse, Mat *);
 
 /* aijtc.cxx, tuning.cxx, info.cxx */

@@ -39,14 +39,37 @@ static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)
 static PetscErrorCode KSPTCUniformNumber(KSP ksp, Vec work, PetscReal *number)
 {
   const PetscReal range = PetscDefined(USE_REAL_SINGLE) ? 1e2 : 1e6;
-  PetscReal       least, most, norm;
+  PetscReal       least, most, norm = 0.0;
 
   PetscFunctionBegin;
   PetscCall(PCJacobiGetDiagonal(ksp->pc, work, NULL));
   PetscCall(VecMin(work, NULL, &least));
   PetscCall(VecMax(work, NULL, &most));
-  PetscCall(VecNorm(work, NORM_2, &norm));
+  if (least == most) PetscCall(VecNorm(work, NORM_2, &norm));
   *number = least == most && !PetscIsInfOrNanReal(norm) && least >= (PetscReal)1.0 / range && least <= range ? least : (PetscReal)0.0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does a sample tell that it is not one number? On one process and the host, where that costs less than to apply it and look at all */
+static PetscErrorCode KSPTCSampleDiffers(KSPTC tc, Mat P, PetscBool *differs)
+{
+  const PetscInt samples = 16;
+  PetscInt       m, n;
+  PetscScalar    first = 0.0, d;
+  PetscMPIInt    size;
+
+  PetscFunctionBegin;
+  *differs = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)P), &size));
+  if (size > 1 || tc->backend != KSPTC_HOST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetSize(P, &m, &n));
+  for (PetscInt k = 0; k < samples && m == n && m && !*differs; k++) {
+    const PetscInt row = (PetscInt)((PetscCount)k * m / samples);
+
+    PetscCall(MatGetValue(P, row, row, &d));
+    if (k == 0) first = d;
+    *differs = (PetscBool) !(d == first);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -54,7 +77,7 @@ static PetscErrorCode KSPTCUniformNumber(KSP ksp, Vec work, PetscReal *number)
    Sets tc->number to what the preconditioner is, 0 if it is not one number. It is looked at when it is seen for the first time, and when the values of its matrix have changed unless it was no such number before. What is
    known is forgotten where a solve sees another type.
 
-   Unless it is known that it is none it is applied, though PETSc's may end before: it takes its diagonal from the matrix when it is first applied, and one that is kept after the values have changed must have the old ones.
+   Unless it is known that it is none, or a sample tells so, it is applied, though PETSc's may end before: it takes its diagonal from the matrix when it is first applied, and one that is kept after the values have changed must have the old ones.
 
    applied: it has been applied in this solve; work: a vector of the solve, which is overwritten
 */
@@ -63,7 +86,7 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
   const KSPTCUniform *known = &tc->uniform;
   KSPTCUniform        now   = {};
   Mat                 P;
-  PetscBool           may;
+  PetscBool           may, differs;
 
   PetscFunctionBegin;
   tc->number = 0.0;
@@ -80,6 +103,13 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
   const PetscBool alike = (PetscBool)(known->pc == now.pc && known->id == now.id && known->nonzerostate == now.nonzerostate);
 
   if (alike && known->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!alike && !applied) {
+    PetscCall(KSPTCSampleDiffers(tc, P, &differs));
+    if (differs) {
+      tc->uniform = now;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
   if (!applied) PetscCall(KSP_PCApply(ksp, ksp->vec_rhs, work));
   if (!alike || known->state != now.state) {
     PetscCall(KSPTCUniformNumber(ksp, work, &now.number));

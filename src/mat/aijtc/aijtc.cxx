@@ -10,6 +10,7 @@ PetscErrorCode MatAIJTCSettingsDefault(MatAIJTCSettings *s)
   s->mma        = MAT_AIJTC_MMA_TENSOR;
   s->compress   = MAT_AIJTC_COMPRESS_AUTO;
   s->keep_csr   = PETSC_TRUE;
+  s->layout     = PETSC_FALSE;
   s->check      = PETSC_FALSE;
   s->check_rtol = AIJTC_CHECK_RTOL;
   PetscCall(MatAIJTCSettingsParse(PETSC_COMM_SELF, "", s));
@@ -305,6 +306,7 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
   PetscCall(PetscOptionsEnum("-mat_aijtc_backend", "Where to compute, read when the type is set", "MATAIJTC", MatAIJTCBackendTypes, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   PetscCheck(!set || backend == MAT_AIJTC_BACKEND_AUTO || (backend == MAT_AIJTC_BACKEND_CUDA) == (c->cuda == PETSC_TRUE), PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE,
              "-mat_aijtc_backend %s for a matrix that already computes on the %s: set the options prefix before the type", MatAIJTCBackendTypes[backend], c->cuda ? "GPU" : "host");
+  if (set) s.layout = (PetscBool)(backend == MAT_AIJTC_BACKEND_HOST);
   PetscCall(PetscOptionsEnum("-mat_aijtc_mma", "Arithmetic units that multiply tiles and long rows", "MatAIJTCSetMMA", MatAIJTCMMATypes, (PetscEnum)s.mma, (PetscEnum *)&s.mma, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtc_compress", "What is compressed without loss", "MatAIJTCSetCompress", MatAIJTCCompressTypes, (PetscEnum)s.compress, (PetscEnum *)&s.compress, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtc_keep_csr", "Keep the parent's device arrays beside the layout", "MatAIJTCSetKeepCSR", s.keep_csr, &s.keep_csr, NULL));
@@ -326,7 +328,8 @@ PetscErrorCode MatSetFromOptions_AIJTC(Mat A, PetscOptionItems PetscOptionsObjec
 
    Options Database Keys:
 +  -mat_type aijtc                              - sets the type during `MatSetFromOptions()`
-.  -mat_aijtc_backend (auto|cuda|host)          - where to compute; auto (the default) takes the GPU when PETSc has CUDA and a device is usable on every process of the matrix
+.  -mat_aijtc_backend (auto|cuda|host)          - where to compute; auto (the default) takes the GPU when PETSc has CUDA and a device is usable on every process of the matrix,
+                                                  else the host, there with the parent's products where the layout's are not known to be faster; host has the layout multiply on the host
 .  -mat_aijtc_compress (auto|off|pattern|value) - what is compressed, without loss: pattern and values (the default), nothing, or one of them
 .  -mat_aijtc_mma (tensor|core)                 - Tensor Cores (the default) or CUDA cores for tiles and long rows
 .  -mat_aijtc_keep_csr (true|false)             - keep the parent's device arrays beside the layout (the default)

@@ -5,13 +5,22 @@ const char *const MatAIJTCBackendTypes[] = {"auto", "cuda", "host", "MatAIJTCBac
 
 /* ---- creation */
 
+/* By option */
+PetscErrorCode MatAIJTCAskedBackend(Mat A, MatAIJTCBackendType *backend)
+{
+  PetscFunctionBegin;
+  *backend = MAT_AIJTC_BACKEND_AUTO;
+  PetscCall(PetscOptionsGetEnum(((PetscObject)A)->options, ((PetscObject)A)->prefix, "-mat_aijtc_backend", MatAIJTCBackendTypes, (PetscEnum *)backend, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* CUDA or host parent: by option, else by what every process of the matrix can use. In single precision a usable device is an error: the host in its place would be slow without saying so */
 static PetscErrorCode MatAIJTCChooseBackend(Mat A, PetscBool *cuda)
 {
-  MatAIJTCBackendType backend = MAT_AIJTC_BACKEND_AUTO;
+  MatAIJTCBackendType backend;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetEnum(((PetscObject)A)->options, ((PetscObject)A)->prefix, "-mat_aijtc_backend", MatAIJTCBackendTypes, (PetscEnum *)&backend, NULL));
+  PetscCall(MatAIJTCAskedBackend(A, &backend));
   *cuda = PETSC_FALSE;
   if (backend == MAT_AIJTC_BACKEND_HOST) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscTCDeviceUsable(PetscObjectComm((PetscObject)A), cuda));

@@ -97,11 +97,15 @@ static PetscErrorCode Mat_AIJTCDestroy(PetscCtxRt ctx)
 /* The matrix' own data, made at first use */
 PetscErrorCode MatAIJTCGetData(Mat A, Mat_AIJTC **tc)
 {
+  MatAIJTCBackendType backend;
+
   PetscFunctionBegin;
   PetscCall(PetscObjectContainerQuery((PetscObject)A, AIJTC_CONTAINER, tc));
   if (!*tc) {
     PetscCall(PetscNew(tc));
     PetscCall(MatAIJTCSettingsDefault(&(*tc)->settings));
+    PetscCall(MatAIJTCAskedBackend(A, &backend));
+    (*tc)->settings.layout = (PetscBool)(backend == MAT_AIJTC_BACKEND_HOST);
     PetscCall(PetscObjectContainerCompose((PetscObject)A, AIJTC_CONTAINER, *tc, Mat_AIJTCDestroy));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

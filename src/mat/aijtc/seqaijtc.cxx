@@ -20,9 +20,17 @@ static PetscErrorCode MatAIJTCVecsOnDevice(Vec x, Vec y, Vec z, PetscBool *devic
 
 PetscErrorCode MatAIJTCChoosePath(Mat A, const MatAIJTCClass *c, Vec x, Vec y, Vec z, MatAIJTCPath *path)
 {
-  PetscBool device, bound, large;
+  PetscBool  device, bound, large;
+  Mat_AIJTC *tc;
 
   PetscFunctionBegin;
+  if (!c->cuda) {
+    PetscCall(MatAIJTCGetData(A, &tc));
+    if (!tc->settings.layout && !tc->settings.check) { /* or the layout, as MatMult() finds out by itself */
+      *path = AIJTC_WITH_PARENT;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
   PetscCall(MatAIJTCTooLarge(A, &large));
   *path = A->structure_only || large ? AIJTC_WITH_PARENT : AIJTC_WITH_LAYOUT;
   if (c->cuda) {
@@ -144,9 +152,15 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   PetscErrorCode (*mult)(Mat_AIJTC *, Vec, Vec, Vec) = MatAIJTCLayoutMult_Host;
   Mat_AIJTC   *tc;
   MatAIJTCPath path = AIJTC_WITH_PARENT;
+  PetscBool    pays = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCChoosePath(A, c, x, y, z, &path));
+  PetscCall(MatAIJTCGetData(A, &tc));
+  if (!c->cuda && path == AIJTC_WITH_PARENT) {
+    PetscCall(MatAIJTCHostPays(A, c, tc, &pays));
+    if (pays) path = AIJTC_WITH_LAYOUT;
+  }
   if (path != AIJTC_WITH_LAYOUT) {
     PetscCall(MatAIJTCParentMult(A, c, path, x, y, z));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -154,7 +168,6 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
 #if PETSCTC_HAVE_CUDA
   if (c->cuda) mult = MatAIJTCLayoutMult_Device;
 #endif
-  PetscCall(MatAIJTCGetData(A, &tc));
   PetscCall(MatAIJTCUpdateLayout(A, c, tc));
   petsctc_counts.mult++;
   if (tc->settings.check) PetscCall(MatAIJTCMultAndCheck(A, c, tc, x, y, z, mult, MatAIJTCParentMult));

@@ -16,7 +16,10 @@
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#include "slice.h"
+#if defined(__GNUC__) && !defined(__clang__)
+  #pragma GCC optimize("fp-contract=off") /* the bits are the same whether or not a CPU has fused multiply-adds */
+#endif
+#include "diagonals.h"
 #include <algorithm>
 #include <../src/vec/vecreduce.h>
 
@@ -35,14 +38,6 @@ void LoadValues(const AIJTCLayout *layout, const AIJTCSliceView *view, PetscInt 
   default:
     for (int e = 0; e < n; e++) value[e] = ((const PetscScalar *)view->value)[first + e];
   }
-}
-
-PetscScalar LoadConstant(const AIJTCLayout *layout, const AIJTCSliceView *view, PetscInt place)
-{
-  PetscScalar value;
-
-  LoadValues(layout, view, place, 1, &value);
-  return value;
 }
 
 /* Lanes that have an entry; returns how many */
@@ -74,27 +69,10 @@ void AddEntries(const AIJTCLayout *layout, const AIJTCSliceView *view, int32_t t
   }
 }
 
-/* The same where all lanes have an entry and the columns are as consecutive as the rows */
-void AddDiagonal(const AIJTCLayout *layout, const AIJTCSliceView *view, int32_t t, PetscInt first, const PetscScalar x[], PetscScalar sum[])
-{
-  PetscScalar value[AIJTC_LANES];
-
-  if (view->Constant(t)) {
-    const PetscScalar same = LoadConstant(layout, view, view->ConstantPlace(t));
-
-    for (int l = 0; l < AIJTC_LANES; l++) sum[l] += same * x[l];
-    return;
-  }
-  LoadValues(layout, view, first, AIJTC_LANES, value);
-  for (int l = 0; l < AIJTC_LANES; l++) sum[l] += value[l] * x[l];
-}
-
 /* The sums of the rows of slice s */
 void MultSlice(const AIJTCLayout *layout, PetscInt s, const PetscScalar x[], AIJTCSliceView *view, PetscScalar sum[])
 {
   AIJTCSliceOpen(layout, s, view);
-  const bool diagonals = view->kind == AIJTC_ROWS && !(view->form & AIJTC_FORM_RID) && !view->width && view->period == 1;
-
   std::fill(sum, sum + view->places, (PetscScalar)0);
   for (int32_t t = 0; t < view->slots; t++) {
     PetscInt first = view->Where(t);
@@ -102,8 +80,7 @@ void MultSlice(const AIJTCLayout *layout, PetscInt s, const PetscScalar x[], AIJ
     for (int r = 0; r < view->groups; r++) {
       const uint32_t mask = view->Mask(t, r);
 
-      if (diagonals && mask == ~0u) AddDiagonal(layout, view, t, first, x + view->row[AIJTC_LANES * r] + view->slot[t].base, sum + AIJTC_LANES * r);
-      else AddEntries(layout, view, t, r, mask, first, x, sum);
+      AddEntries(layout, view, t, r, mask, first, x, sum);
       first += __builtin_popcount(view->Placed(mask));
     }
   }
@@ -127,10 +104,16 @@ void LongRows(const AIJTCLayout *layout, const PetscScalar x[], const PetscScala
 
 void OtherRows(const AIJTCLayout *layout, const PetscScalar x[], const PetscScalar y[], PetscScalar z[])
 {
+  const PetscInt of_rows = layout->nslices[AIJTC_LONG] + layout->nslices[AIJTC_TILE];
+  const int      groups  = AIJTCKindGroups(AIJTC_ROWS, &layout->params);
   AIJTCSliceView view;
   PetscScalar    sum[AIJTC_MAX_PLACES];
 
   for (PetscInt s = layout->nslices[AIJTC_LONG]; s < AIJTCSlicesTotal(layout); s++) {
+    if (s >= of_rows && aijtchost::IsOfDiagonals(layout, layout->slice + s, groups)) {
+      aijtchost::MultDiagonals(layout, layout->slice + s, groups, x, y, z);
+      continue;
+    }
     MultSlice(layout, s, x, &view, sum);
     for (int q = 0; q < view.places; q++) {
       const PetscInt r = view.row[q];

@@ -1,13 +1,13 @@
 /*
    Method
-     Rows are dealt into slices (rows.cxx; gathered ones by cluster, cluster.cxx, with lists of columns, gather.cxx), every slice chooses its form (forms.cxx), the sizes of the streams follow, then the slices are written: the pattern, and the values by the
-     same code that refreshes them.
+     Rows are dealt into slices (rows.cxx; gathered ones by cluster, cluster.cxx, with lists of columns, gather.cxx), every slice chooses its form (forms.cxx) and is written into the pattern; the size of the stream of values follows,
+     which is written by the same code that refreshes it.
 
    Layout
      include/petsctc/private/aijtclayout.h; drawn in docs/layout.md
 
    Memory traffic
-     Reads j and a twice and a once more, writes the streams once; O(nnz + m)
+     Reads j once and a twice, writes the streams once; O(nnz + m)
 
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
@@ -36,6 +36,16 @@ PetscErrorCode CheckInput(PetscInt m, PetscInt n, const PetscInt i[], const Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Can slices start so many bytes behind the begin of a stream? */
+PetscErrorCode CheckAddress(PetscCount bytes)
+{
+  const PetscCount most = (PetscCount)AIJTC_UNIT * UINT32_MAX;
+
+  PetscFunctionBegin;
+  PetscCheck(bytes <= most, PETSC_COMM_SELF, PETSC_ERR_SUP, "MATAIJTC addresses %" PetscCount_FMT " bytes of pattern and as many of values on one process, and this matrix needs more: use more processes", most);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode SetDictionary(const AIJTCBitsTable *stored, AIJTCLayout *layout)
 {
   uint64_t bits[AIJTC_MAX_DICT];
@@ -50,17 +60,43 @@ PetscErrorCode SetDictionary(const AIJTCBitsTable *stored, AIJTCLayout *layout)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Chooses all forms */
-PetscErrorCode ChooseForms(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
+/* Room for so many bytes of pattern, of zeros behind those that are there. Twice as much each time: what nobody touches takes no memory */
+PetscErrorCode ReservePattern(PetscCount bytes, PetscCount written, PetscCount *room, uint8_t **pattern)
+{
+  uint8_t *larger;
+
+  PetscFunctionBegin;
+  if (bytes <= *room) PetscFunctionReturn(PETSC_SUCCESS);
+  *room = std::max(2 * *room, std::max(bytes, (PetscCount)65536));
+  PetscCall(PetscCalloc1(*room, &larger));
+  if (written) std::copy(*pattern, *pattern + written, larger);
+  PetscCall(PetscFree(*pattern));
+  *pattern = larger;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All forms, and the pattern stream */
+PetscErrorCode WritePattern(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
 {
   const PetscInt  slices = AIJTCSlicesTotal(layout);
+  PetscCount      room   = 0;
   AIJTCDictValues stored;
 
   PetscFunctionBegin;
   stored.different.Clear();
   stored.number = 0;
   stored.many   = (PetscBool)(layout->nnz < layout->params.dict_min); /* too few for a dictionary, whatever they are: none is looked for */
-  for (PetscInt s = 0; s < slices; s++) PetscCall(AIJTCSliceChoose(layout, s, j, a, work, &stored));
+  for (PetscInt s = 0; s < slices; s++) {
+    AIJTCSlice      *slice  = layout->slice + s;
+    const PetscCount before = layout->npattern;
+
+    PetscCall(AIJTCSliceChoose(layout, s, j, a, work, &stored));
+    slice->pattern = (uint32_t)(before / AIJTC_UNIT);
+    layout->npattern += AIJTCSlicePatternBytes(slice, AIJTCKindGroups(AIJTCSliceKind(layout, s), &layout->params));
+    PetscCall(CheckAddress(layout->npattern));
+    PetscCall(ReservePattern(layout->npattern, before, &room, &layout->pattern));
+    PetscCall(AIJTCSliceWritePattern(layout, s, work));
+  }
   if (layout->params.compress & AIJTC_COMPRESS_VALUE && !stored.many && stored.number >= layout->params.dict_min) PetscCall(SetDictionary(&stored.different, layout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -70,40 +106,21 @@ uint32_t WithDictionary(uint32_t form)
   return (form & ~(3u << AIJTC_FORM_VALUE)) | (uint32_t)AIJTC_VALUE_DICT << AIJTC_FORM_VALUE;
 }
 
-/* Where the slices start in the streams, and the streams */
-PetscErrorCode AllocateStreams(AIJTCLayout *layout)
+/* Where the slices start in the stream of values, and that stream */
+PetscErrorCode AllocateValues(AIJTCLayout *layout)
 {
-  const PetscInt   slices = AIJTCSlicesTotal(layout);
-  const PetscCount most   = (PetscCount)AIJTC_UNIT * UINT32_MAX;
+  const PetscInt slices = AIJTCSlicesTotal(layout);
 
   PetscFunctionBegin;
   for (PetscInt s = 0; s < slices; s++) {
     AIJTCSlice *slice = layout->slice + s;
 
     if (layout->ndict && slice->entries && !(slice->form & AIJTC_FORM_CONST)) slice->form = WithDictionary(slice->form);
-    slice->pattern = (uint32_t)(layout->npattern / AIJTC_UNIT);
-    slice->value   = (uint32_t)(layout->nvalue / AIJTC_UNIT);
-    layout->npattern += AIJTCSlicePatternBytes(slice, AIJTCKindGroups(AIJTCSliceKind(layout, s), &layout->params));
+    slice->value = (uint32_t)(layout->nvalue / AIJTC_UNIT);
     layout->nvalue += AIJTCSliceValueBytes(slice);
-    PetscCheck(layout->npattern <= most && layout->nvalue <= most, PETSC_COMM_SELF, PETSC_ERR_SUP, "MATAIJTC addresses %" PetscCount_FMT " bytes of pattern and as many of values on one process, and this matrix needs more: use more processes", most);
+    PetscCall(CheckAddress(layout->nvalue));
   }
-  PetscCall(PetscCalloc1(layout->npattern, &layout->pattern));
   PetscCall(PetscCalloc1(layout->nvalue, &layout->value));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode WriteSlices(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout, AIJTCSliceWork *work)
-{
-  PetscFunctionBegin;
-  PetscCall(ChooseForms(j, a, layout, work));
-  PetscCall(AllocateStreams(layout));
-  for (PetscInt s = 0; s < AIJTCSlicesTotal(layout); s++) {
-    const uint32_t form = layout->slice[s].form;
-
-    PetscCall(AIJTCSliceChoose(layout, s, j, a, work, nullptr));
-    PetscCall(AIJTCSliceWritePattern(layout, s, work));
-    layout->slice[s].form = form; /* with the dictionary */
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,7 +142,7 @@ void SetReach(const PetscInt i[], const PetscInt j[], AIJTCLayout *layout)
   visit([&](PetscInt far) { layout->line = std::max(layout->line, std::min(far, layout->stride - far)); });
 }
 
-/* All forms and both streams. j: columns, or their places in the lists */
+/* All forms, the pattern, and room for the values. j: columns, or their places in the lists */
 PetscErrorCode Fill(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layout)
 {
   AIJTCSliceWork work = {};
@@ -133,9 +150,10 @@ PetscErrorCode Fill(const PetscInt j[], const PetscScalar a[], AIJTCLayout *layo
 
   PetscFunctionBegin;
   ierr = AIJTCSliceWorkCreate(layout, &work);
-  if (!ierr) ierr = WriteSlices(j, a, layout, &work);
+  if (!ierr) ierr = WritePattern(j, a, layout, &work);
   (void)AIJTCSliceWorkDestroy(&work);
   PetscCall(ierr);
+  PetscCall(AllocateValues(layout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

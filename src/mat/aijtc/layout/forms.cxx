@@ -3,8 +3,6 @@
      The form of one slice. Pattern: the distinct offsets (column - ref) of the rows are merged into one ascending list until it is longer than twice the longest row; the list becomes
      the slots if it costs less than the smallest deltas. Values: every slot remembers the first value of each remainder and whether another one differed. Last, a slice with few holes is spread.
 
-     The build calls AIJTCSliceChoose() twice for every slice, first for the sizes, then to write: the memory of the layout is asked for once and exactly.
-
    Layout
      include/petsctc/private/aijtclayout.h
 
@@ -332,7 +330,7 @@ PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt 
   PlaceEntries(slice, work);
   if (layout->params.compress & AIJTC_COMPRESS_VALUE) {
     ChooseValues(slice, a, work);
-    if (stored && !(slice->form & AIJTC_FORM_CONST)) {
+    if (!(slice->form & AIJTC_FORM_CONST)) {
       stored->number += slice->values;
       if (!stored->many) stored->many = (PetscBool)!CollectValues(slice, a, work, &stored->different);
     }

@@ -48,7 +48,7 @@ typedef struct {
   PetscBool      many;   /* different ones: the table is full */
 } AIJTCDictValues;
 
-/* The form of slice s, with AIJTC_VALUE_FLOAT where floats would do: slots, entries, values and form are set. stored (may be NULL) gets the values of a slice that is not FORM_CONST. */
+/* The form of slice s, with AIJTC_VALUE_FLOAT where floats would do: slots, entries, values and form are set. stored gets the values of a slice that is not FORM_CONST. */
 PETSC_INTERN PetscErrorCode AIJTCSliceChoose(AIJTCLayout *layout, PetscInt s, const PetscInt j[], const PetscScalar a[], AIJTCSliceWork *work, AIJTCDictValues *stored);
 /* After AIJTCSliceChoose: writes the slice into the pattern stream, which holds zeros */
 PETSC_INTERN PetscErrorCode AIJTCSliceWritePattern(AIJTCLayout *layout, PetscInt s, AIJTCSliceWork *work);
