@@ -133,7 +133,7 @@ static PetscErrorCode TCBCGSAdvance(KSP ksp, KSP_TCBCGS *bcgs)
 /* ---- the solve */
 
 /* Count and norm after `it` iterations, for the monitors too; the history gets `logged` */
-static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal logged)
+static PetscErrorCode TCBCGSLog(KSP ksp, KSP_TCBCGS *bcgs, PetscInt it, PetscReal rnorm, PetscReal logged)
 {
   PetscFunctionBegin;
   PetscCall(PetscObjectSAWsTakeAccess((PetscObject)ksp));
@@ -141,7 +141,7 @@ static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal
   ksp->rnorm = rnorm;
   PetscCall(PetscObjectSAWsGrantAccess((PetscObject)ksp));
   PetscCall(KSPLogResidualHistory(ksp, logged));
-  PetscCall(KSPMonitor(ksp, it, rnorm));
+  PetscCall(KSPTCMonitor(ksp, bcgs, it, rnorm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -163,7 +163,7 @@ PetscErrorCode TCBCGSFirstNorm(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
     PetscCall(TCBCGSNorm(ksp, bcgs, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(TCBCGSLog(ksp, 0, bcgs->dp, bcgs->dp));
+  PetscCall(TCBCGSLog(ksp, bcgs, 0, bcgs->dp, bcgs->dp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -243,7 +243,7 @@ static PetscErrorCode TCBCGSZeroT(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   }
   PetscCall(VecAXPY(ksp->vec_sol, bcgs->s.alpha, ksp->work[BCGS_P]));
   ksp->reason = KSP_CONVERGED_RTOL;
-  PetscCall(TCBCGSLog(ksp, i + 1, 0.0, bcgs->dp));
+  PetscCall(TCBCGSLog(ksp, bcgs, i + 1, 0.0, bcgs->dp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -387,7 +387,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
     PetscCall(TCBCGSNorm(ksp, bcgs, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(TCBCGSLog(ksp, i + 1, bcgs->dp, bcgs->dp));
+  PetscCall(TCBCGSLog(ksp, bcgs, i + 1, bcgs->dp, bcgs->dp));
   PetscCall((*ksp->converged)(ksp, i + 1, bcgs->dp, &ksp->reason, ksp->cnvP));
   if (!ksp->reason && bcgs->s.rho == 0.0) PetscCall(TCBCGSBreakdown(ksp, "KSPSolve breakdown due to zero inner product", "Breakdown due to zero rho inner product"));
   PetscCall(KSPTCCheckAgrees(ksp, bcgs, i + 1));

@@ -36,7 +36,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCSetUpSteps(ksp, cg));
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
-  PetscCall(KSPTCReplayLegal(ksp, &watched));
+  PetscCall(KSPTCReplayLegal(ksp, cg, &watched));
   if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
   PetscCall(KSPTCUniformPC(ksp, cg, PETSC_FALSE, ksp->work[1]));
   if (cg->number > 0.0) cg->identity = PETSC_TRUE; /* z is r but for the norm */
@@ -127,7 +127,7 @@ static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool 
   cg->obj = obj;
 
   PetscCall(KSPLogResidualHistory(ksp, dp));
-  PetscCall(KSPMonitor(ksp, ksp->its, dp));
+  PetscCall(KSPTCMonitor(ksp, cg, ksp->its, dp));
   ksp->rnorm = dp;
   PetscCall((*ksp->converged)(ksp, ksp->its, dp, &ksp->reason, ksp->cnvP));
   if (cg->early) PetscCall(KSPTCCheckAgrees(ksp, cg, 0));
@@ -307,7 +307,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
 
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
-  PetscCall(KSPMonitor(ksp, i + 1, dp));
+  PetscCall(KSPTCMonitor(ksp, cg, i + 1, dp));
   PetscCall((*ksp->converged)(ksp, i + 1, dp, &ksp->reason, ksp->cnvP));
   PetscCall(KSPTCCheckAgrees(ksp, cg, i + 1));
   if (!ksp->reason) PetscCall(TCCGNext(ksp, cg, i, failed));
@@ -363,15 +363,15 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
 
 static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
 {
-  const KSP_TCCG *cg      = (KSP_TCCG *)tc;
-  const char     *watched = NULL;
+  KSP_TCCG   *cg      = (KSP_TCCG *)tc;
+  const char *watched = NULL;
 
   PetscFunctionBegin;
-  if (cg->single_reduction || (ksp->normtype == KSP_NORM_NATURAL && ksp->chknorm > 0)) PetscCall(KSPTCWatched(ksp, &watched)); /* KSPCG multiplies before the monitors then, or makes z and beta twice, before and behind them */
+  if (cg->single_reduction || (ksp->normtype == KSP_NORM_NATURAL && ksp->chknorm > 0)) PetscCall(KSPTCWatched(ksp, tc, &watched)); /* KSPCG multiplies before the monitors then, or makes z and beta twice, before and behind them */
+  if (watched) PetscCall(PetscSNPrintf(cg->watched, sizeof(cg->watched), "%s is watched (%s)", cg->single_reduction ? "single reduction" : "the natural norm with -ksp_check_norm_iteration", watched));
   if (cg->radius != 0.0) *why = "a trust-region radius is set";
   else if (cg->obj_min < 0.0) *why = "an objective target is set";
-  else if (watched && cg->single_reduction) *why = "single reduction is watched";
-  else if (watched) *why = "the natural norm is watched with -ksp_check_norm_iteration";
+  else if (watched) *why = cg->watched;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -92,14 +92,14 @@ static PetscErrorCode KSPSolve_TCCR(KSP ksp, KSPTC tc)
 
   PetscFunctionBegin;
   PetscCall(KSPTCListSetUp(ksp, cr));
-  PetscCall(KSPTCWatched(ksp, &watched));
+  PetscCall(KSPTCWatched(ksp, cr, &watched));
   cr->extra = ksp->normtype == KSP_NORM_UNPRECONDITIONED && (watched || cr->apply != KSPTC_APPLY_NONE); /* r for its norm; without preconditioner it is s, unless a monitor may set one */
   if (cr->extra) why = "the norm is that of the residual before the preconditioner";
   PetscCall(TCCRStart(ksp, cr));
   PetscCall(KSP_TCCR::normOf(ksp, cr, &dp, &fail));
   if (fail) PetscFunctionReturn(PETSC_SUCCESS);
   ksp->its = 0;
-  PetscCall(KSPMonitor(ksp, 0, dp));
+  PetscCall(KSPTCMonitor(ksp, cr, 0, dp));
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
   PetscCall((*ksp->converged)(ksp, 0, dp, &ksp->reason, ksp->cnvP));
