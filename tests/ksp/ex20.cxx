@@ -128,6 +128,7 @@ static const Case cases[] = {
   {"-ksp_monitor draw",                                false, false, "-ksp_monitor",               "draw",                NULL,     looks   },
   {"-ksp_monitor_true_residual",                       false, false, "-ksp_monitor_true_residual", "ascii:ex20other.txt", NULL,     looks   },
   {"-ksp_monitor_true_residual draw::draw_lg",         false, false, "-ksp_monitor_true_residual", "draw::draw_lg",       NULL,     looks   },
+  {"-ksp_monitor_true_residual beside the user's",     true,  false, "-ksp_monitor_true_residual", "ascii:ex20other.txt", NULL,     looks   },
   {"-ksp_monitor_max",                                 false, false, "-ksp_monitor_max",           "ascii:ex20other.txt", NULL,     looks   },
   {"-ksp_monitor_range",                               false, false, "-ksp_monitor_range",         "ascii:ex20other.txt", NULL,     looks   },
   {"-ksp_monitor_solution",                            false, false, "-ksp_monitor_solution",      "ascii:ex20other.txt", NULL,     looks   },

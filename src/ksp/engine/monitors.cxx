@@ -10,11 +10,11 @@
 
 typedef void (*KSPTCFunction)(void);
 
-/* What a monitor reads */
+/* What a monitor reads. Of several the last of these counts: where one is known to look at the iterate, nothing that the user says of others helps */
 typedef enum {
   KSPTC_READS_NORM,
-  KSPTC_READS_ITERATE,
-  KSPTC_READS_UNKNOWN
+  KSPTC_READS_UNKNOWN,
+  KSPTC_READS_ITERATE
 } KSPTCReads;
 
 static KSPTCReads KSPTCMonitorReads(KSPTCFunction monitor)
@@ -36,14 +36,13 @@ static KSPTCReads KSPTCMonitorReads(KSPTCFunction monitor)
 /* Does something of the user's come between two iterations, which may look at the solution and change anything? Then why, and what helps */
 PetscErrorCode KSPTCWatched(KSP ksp, KSPTC tc, const char **why)
 {
+  KSPTCReads reads = KSPTC_READS_NORM;
+
   PetscFunctionBegin;
   *why = NULL;
-  for (PetscInt i = 0; i < ksp->numbermonitors && !tc->only_norms && !*why; i++) {
-    const KSPTCReads reads = KSPTCMonitorReads((KSPTCFunction)ksp->monitor[i]);
-
-    if (reads == KSPTC_READS_ITERATE) *why = "a monitor of PETSc's looks at the solution or the residual: -ksp_monitor reads only the norm";
-    else if (reads == KSPTC_READS_UNKNOWN) *why = "a monitor may look at the solution: -ksp_monitors_norm_only if it reads only the norm";
-  }
+  for (PetscInt i = 0; i < ksp->numbermonitors && !tc->only_norms; i++) reads = PetscMax(reads, KSPTCMonitorReads((KSPTCFunction)ksp->monitor[i]));
+  if (reads == KSPTC_READS_ITERATE) *why = "a monitor of PETSc's looks at the solution or the residual: -ksp_monitor reads only the norm";
+  else if (reads == KSPTC_READS_UNKNOWN) *why = "a monitor may look at the solution: -ksp_monitors_norm_only if it reads only the norm";
   /* It ends the solve, and iterations begun beyond its end would have changed x */
   if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's: -ksp_convergence_test default where PETSc's will do";
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -481,6 +481,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 .  -ksp_tccg_variant <classic>   - (classic|single|auto) recurrences
 .  -ksp_tccg_resident <decide>   - (true|false|decide) keep the vectors on the GPU's chip and run up to 64 iterations in one call
 .  -ksp_tccg_matsolve <decide>   - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
+.  -ksp_monitors_norm_only       - monitors of the user's read the norm alone, see `KSPTCSetMonitorsNormOnly()`
 -  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 
    Level: beginner
@@ -496,7 +497,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 
    On a GPU the host may begin iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same
    bits. A few products and applications of the preconditioner more may run and be logged. This takes effect with the default convergence test, monitors that look
-   at the norm alone, and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
+   at the norm alone (`KSPTCSetMonitorsNormOnly()`), and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
 
    `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`, and so are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to
    16 rows. Their flops are logged, their applications are not. A `PCJACOBI` that is one positive number is a factor of norms and is not applied in iterations. The
@@ -523,7 +524,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
    Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 
-.seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`, `KSPMatSolve()`
+.seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPTCSetMonitorsNormOnly()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`, `KSPMatSolve()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 {

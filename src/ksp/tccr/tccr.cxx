@@ -117,6 +117,7 @@ static PetscErrorCode KSPSolve_TCCR(KSP ksp, KSPTC tc)
 +  -ksp_type tccr               - selects this type
 .  -ksp_tccr_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPCR` does
 .  -ksp_tccr_resident <decide>  - (true|false|decide) keep the vectors on the GPU's chip and run up to 64 iterations in one call
+.  -ksp_monitors_norm_only      - monitors of the user's read the norm alone, see `KSPTCSetMonitorsNormOnly()`
 -  -ksp_tccr_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 
    Level: beginner
@@ -136,7 +137,7 @@ static PetscErrorCode KSPSolve_TCCR(KSP ksp, KSPTC tc)
    References:
    M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
 
-.seealso: [](ch_ksp), `KSPCR`, `KSPTCCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`
+.seealso: [](ch_ksp), `KSPCR`, `KSPTCCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPTCSetMonitorsNormOnly()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCR(KSP ksp)
 {
