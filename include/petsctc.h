@@ -136,3 +136,5 @@ PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP);
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCR(KSP);
 PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP);
 PETSC_EXTERN PetscErrorCode KSPTCGetSolveCounts(KSP, PetscInt *, PetscInt *);
+PETSC_EXTERN PetscErrorCode KSPTCSetMonitorsNormOnly(KSP, PetscBool);
+PETSC_EXTERN PetscErrorCode KSPTCGetMonitorsNormOnly(KSP, PetscBool *);

@@ -61,6 +61,22 @@ static PETSC_UNUSED PetscErrorCode ABGetCounts(KSP ksp, PetscInt *fused, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does nothing to PETSc's types */
+static PETSC_UNUSED PetscErrorCode ABSetNormOnly(KSP ksp, PetscBool flg)
+{
+  PetscErrorCode (*set)(KSP, PetscBool), (*get)(KSP, PetscBool *);
+  PetscBool got;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPTCSetMonitorsNormOnly_C", &set));
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPTCGetMonitorsNormOnly_C", &get));
+  if (!set) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall((*set)(ksp, flg));
+  PetscCall((*get)(ksp, &got));
+  if (got != flg) ABFailures++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* In single precision rounding decides after few iterations when a method ends and how */
 #define AB_MAX_IT (PetscDefined(USE_REAL_SINGLE) ? 6 : 60)
 

@@ -376,6 +376,26 @@ static PetscErrorCode Watched(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Sees the norms of the history, which are compared */
+static PetscErrorCode NormMonitor(KSP ksp, PetscInt, PetscReal norm, PetscCtx)
+{
+  const PetscReal *hist;
+  PetscInt         nhist;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetResidualHistory(ksp, &hist, &nhist));
+  if (hist[nhist - 1] != norm) ABFailures++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode NormsWatched(KSP ksp)
+{
+  PetscFunctionBeginUser;
+  PetscCall(KSPMonitorSet(ksp, NormMonitor, NULL, NULL));
+  PetscCall(ABSetNormOnly(ksp, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode UserSolve(KSP, Vec, Vec, PetscCtx)
 {
   return PETSC_SUCCESS;
@@ -400,15 +420,16 @@ static PetscErrorCode Ends(Mat A, Mat B, Mat X0)
 {
   const KSPNormType norm    = KSP_NORM_PRECONDITIONED;
   const Case        cases[] = {
-           {"the norm is checked late",      A, B, NULL, PCJACOBI, norm, 0, 0, 0.0, PETSC_FALSE, "",                                                CheckLate},
-           {"a least number of iterations",  A, B, NULL, PCNONE,   norm, 0, 0, 0.0, PETSC_FALSE, "",                                                AtLeast  },
-           {"no test",                       A, B, NULL, PCJACOBI, norm, 0, 5, 0.0, PETSC_FALSE, "",                                                Skip     },
-           {"relative to the first norm",    A, B, X0,   PCJACOBI, norm, 0, 0, 0.0, PETSC_FALSE, "",                                                FromGuess},
-           {"too many iterations",           A, B, NULL, PCNONE,   norm, 0, 4, 0.0, PETSC_FALSE, "",                                                NULL     },
-           {"one iteration",                 A, B, NULL, PCNONE,   norm, 0, 1, 0.0, PETSC_FALSE, "",                                                NULL     },
-           {"another preconditioner",        A, B, NULL, PCSOR,    norm, 0, 0, 0.0, PETSC_FALSE, "the preconditioner is neither none nor jacobi",   NULL     },
-           {"a monitor of the user's",       A, B, NULL, PCNONE,   norm, 0, 0, 0.0, PETSC_FALSE, "a monitor may look at the solution",              Watched  },
-           {"a function before each column", A, B, NULL, PCNONE,   norm, 0, 0, 0.0, PETSC_FALSE, "a function is called before or after each solve", Before   }
+           {"the norm is checked late",      A, B, NULL, PCJACOBI, norm, 0, 0, 0.0, PETSC_FALSE, "",                                                                                      CheckLate   },
+           {"a least number of iterations",  A, B, NULL, PCNONE,   norm, 0, 0, 0.0, PETSC_FALSE, "",                                                                                      AtLeast     },
+           {"no test",                       A, B, NULL, PCJACOBI, norm, 0, 5, 0.0, PETSC_FALSE, "",                                                                                      Skip        },
+           {"relative to the first norm",    A, B, X0,   PCJACOBI, norm, 0, 0, 0.0, PETSC_FALSE, "",                                                                                      FromGuess   },
+           {"too many iterations",           A, B, NULL, PCNONE,   norm, 0, 4, 0.0, PETSC_FALSE, "",                                                                                      NULL        },
+           {"one iteration",                 A, B, NULL, PCNONE,   norm, 0, 1, 0.0, PETSC_FALSE, "",                                                                                      NULL        },
+           {"another preconditioner",        A, B, NULL, PCSOR,    norm, 0, 0, 0.0, PETSC_FALSE, "the preconditioner is neither none nor jacobi",                                         NULL        },
+           {"a monitor of the user's",       A, B, NULL, PCNONE,   norm, 0, 0, 0.0, PETSC_FALSE, "a monitor may look at the solution: -ksp_monitors_norm_only if it reads only the norm", Watched     },
+           {"a monitor of the norm alone",   A, B, NULL, PCNONE,   norm, 0, 0, 0.0, PETSC_FALSE, "",                                                                                      NormsWatched},
+           {"a function before each column", A, B, NULL, PCNONE,   norm, 0, 0, 0.0, PETSC_FALSE, "a function is called before or after each solve",                                       Before      }
   };
 
   PetscFunctionBeginUser;

@@ -357,7 +357,7 @@ static PetscErrorCode Watched(KSPType type, Mat A, Vec b, PetscErrorCode (*tune)
   PetscFunctionBeginUser;
   for (int k = 0; k < 2; k++) {
     s[k] = {k ? 4 : 0, 200, tune, &counted[k], KSP_CONVERGED_ITERATING, 0, 0, {}, NULL};
-    PetscCall(PetscSNPrintf(says, sizeof(says), k ? "no iterations begun ahead (last: %s)" : "fused solves 1", why));
+    PetscCall(PetscSNPrintf(says, sizeof(says), k ? "no iterations begun ahead (last: %s" : "fused solves 1", why));
     PetscCall(Run(type, A, b, PCJACOBI, KSP_NORM_PRECONDITIONED, says, &s[k]));
   }
   PetscCall(SameSolve(&s[0], &s[1], &same));

@@ -362,7 +362,7 @@ static PetscErrorCode Refuses(const Method *method, Mat A, Vec b, PCType pctype,
   PetscCall(Create(method, method->value, A, pctype, &ksp));
   if (tune) PetscCall((*tune)(ksp));
   PetscCall(ABSolvePlain(ksp, b, &run));
-  PetscCall(PetscSNPrintf(says, sizeof(says), "%s (last: %s)", fused ? "not resident" : "PETSc's path 1", why));
+  PetscCall(PetscSNPrintf(says, sizeof(says), "%s (last: %s", fused ? "not resident" : "PETSc's path 1", why));
   PetscCall(ABViews(ksp, says, &found));
   PetscCall(ABSay(why, (PetscBool)(found && run.reason > 0)));
   PetscCall(VecDestroy(&run.x));

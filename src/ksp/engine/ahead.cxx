@@ -1,27 +1,12 @@
 /*
    Iterations begun before the host has looked at the one before them (kspsteps.h: records). When that is legal, and what test goes with an iteration.
 
-   Legal is it where nobody can tell but by the clock and the log: the steps know the convergence test, monitors print the norm and nothing else, and matrix and preconditioner are operations that run
+   Legal is it where nobody can tell but by the clock and the log: the steps know the convergence test, monitors read the norm and nothing else, and matrix and preconditioner are operations that run
    no code of the user's and keep no state from one application to the next, so that those which come after the last iteration do no harm.
 */
 #include <limits>
 #include <petsc/private/matimpl.h>
 #include <../src/ksp/engine/kspengine.h>
-
-typedef void (*KSPTCFunction)(void);
-
-static PetscBool KSPTCMonitorsLookAtNorms(KSP ksp)
-{
-  const KSPTCFunction known[] = {(KSPTCFunction)KSPMonitorResidual, (KSPTCFunction)KSPMonitorResidualDrawLG};
-
-  for (PetscInt i = 0; i < ksp->numbermonitors; i++) {
-    PetscBool one = PETSC_FALSE;
-
-    for (KSPTCFunction f : known) one = (PetscBool)(one || (KSPTCFunction)ksp->monitor[i] == f);
-    if (!one) return PETSC_FALSE;
-  }
-  return PETSC_TRUE;
-}
 
 /* Does the null space have a function of the user's? */
 static PetscErrorCode KSPTCNullSpaceCalls(Mat A, PetscBool *calls)
@@ -76,32 +61,22 @@ static PetscErrorCode KSPTCChooseAhead(KSP ksp, KSPTC tc, PetscInt *ahead)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Does something of the user's come between two iterations, which may look at the solution and change anything? */
-PetscErrorCode KSPTCWatched(KSP ksp, const char **why)
-{
-  PetscFunctionBegin;
-  *why = NULL;
-  if (ksp->converged != KSPConvergedDefault && ksp->converged != KSPConvergedSkip) *why = "the convergence test is the user's";
-  else if (!KSPTCMonitorsLookAtNorms(ksp)) *why = "a monitor may look at the solution";
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Sets `why` where the host must look at every iteration before the next begins, whatever the operators are */
-PetscErrorCode KSPTCReplayLegal(KSP ksp, const char **why)
+PetscErrorCode KSPTCReplayLegal(KSP ksp, KSPTC tc, const char **why)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCWatched(ksp, why));
+  PetscCall(KSPTCWatched(ksp, tc, why));
   if (!*why && KSPTCChecksResults(ksp)) *why = "each result is checked";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The same for iterations begun ahead */
-static PetscErrorCode KSPTCAheadLegal(KSP ksp, const char **why)
+static PetscErrorCode KSPTCAheadLegal(KSP ksp, KSPTC tc, const char **why)
 {
   PetscBool matrix, pc;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCReplayLegal(ksp, why));
+  PetscCall(KSPTCReplayLegal(ksp, tc, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCPlainOperators(ksp, &matrix, &pc));
   if (!matrix) *why = "the matrix may count its products";
@@ -117,7 +92,7 @@ PetscErrorCode KSPTCSetLead(KSP ksp, KSPTC tc)
   tc->last_why_not_ahead = NULL;
   if (tc->ahead == PETSC_DECIDE) PetscCall(KSPTCChooseAhead(ksp, tc, &tc->lead));
   if (!tc->lead) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCAheadLegal(ksp, &tc->last_why_not_ahead));
+  PetscCall(KSPTCAheadLegal(ksp, tc, &tc->last_why_not_ahead));
   if (tc->last_why_not_ahead) tc->lead = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

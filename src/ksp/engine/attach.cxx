@@ -122,6 +122,7 @@ static PetscErrorCode KSPDestroy_TC(KSP ksp)
   PetscCall(PetscFree(tc));
   PetscCall(PetscObjectCompose((PetscObject)ksp, KSPTCContainer, NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", NULL));
+  PetscCall(KSPTCMonitorsAttach(ksp, PETSC_FALSE));
   PetscCall((*destroy)(ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -258,6 +259,7 @@ static PetscErrorCode KSPSetFromOptions_TC(KSP ksp, PetscOptionItems PetscOption
   PetscCall(KSPTCVariantFromOptions(ksp, tc, PetscOptionsObject));
   PetscCall(KSPTCResidentSetFromOptions(tc, PetscOptionsObject));
   PetscCall(KSPTCColumnsSetFromOptions(ksp, tc, PetscOptionsObject));
+  PetscCall(KSPTCMonitorsSetFromOptions(tc, PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscCall(KSPTCDeveloperOptions(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -291,6 +293,7 @@ PetscErrorCode KSPTCAttach(KSP ksp, KSPType parent, KSPTC tc)
   PetscCall(PetscObjectCompose((PetscObject)ksp, KSPTCContainer, (PetscObject)container));
   PetscCall(PetscContainerDestroy(&container));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", KSPTCGetSolveCounts_TC));
+  PetscCall(KSPTCMonitorsAttach(ksp, PETSC_TRUE));
 
   tc->fused                = PETSC_TRUE;
   tc->sums                 = PETSC_TRUE;

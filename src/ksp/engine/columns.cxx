@@ -241,7 +241,7 @@ PetscErrorCode KSPTCColumnsLegal(KSP ksp, KSPTC tc, Mat X, const char **why)
   if (!*why) *why = KSPTCColumnsMore(ksp, tc);
   PetscCall(PCGetFailedReason(ksp->pc, &failed));
   if (!*why && failed) *why = "the preconditioner has failed";
-  if (!*why) PetscCall(KSPTCReplayLegal(ksp, why));
+  if (!*why) PetscCall(KSPTCReplayLegal(ksp, tc, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   PetscCall(KSPTCColumnsMatrixLegal(ksp, tc, A, X, why));

@@ -159,13 +159,14 @@ struct _n_KSPTC {
   /* frees what the steps work with */
   PetscErrorCode (*release)(KSPTC);
 
-  PetscBool    fused;   /* option: fuse where legal */
-  PetscBool    tensor;  /* option: reductions fold on the Tensor Core */
-  PetscBool    sums;    /* option: dot products with a product of the matrix in its pass, where it can */
-  KSPTCChoice  makes;   /* option: and with them the vector that it multiplies */
-  PetscBool    factors; /* option: take a preconditioner that is one number for a factor of norms */
-  KSPTCVariant variant; /* option */
-  PetscInt     ahead;   /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
+  PetscBool    fused;     /* option: fuse where legal */
+  PetscBool    tensor;    /* option: reductions fold on the Tensor Core */
+  PetscBool    sums;      /* option: dot products with a product of the matrix in its pass, where it can */
+  KSPTCChoice  makes;     /* option: and with them the vector that it multiplies */
+  PetscBool    factors;   /* option: take a preconditioner that is one number for a factor of norms */
+  KSPTCVariant variant;   /* option */
+  PetscBool    norm_only; /* option: monitors read the norm alone */
+  PetscInt     ahead;     /* option: iterations begun before the host has looked at the one before them, or PETSC_DECIDE */
   PetscInt     nfused, nparent;
   PetscBool    last_fused;
   PetscBool    last_pc_in_steps;   /* of the last fused solve */
@@ -183,7 +184,8 @@ struct _n_KSPTC {
   KSPTCUniform  uniform;
 
   /* of the solve under way */
-  PetscReal     number; /* that the preconditioner is, if it is one and not applied, else 0 */
+  PetscReal     number;     /* that the preconditioner is, if it is one and not applied, else 0 */
+  PetscBool     only_norms; /* monitors read the norm alone, as the option said when it began */
   KSPTCBackend  backend;
   PetscTCStream stream;
   PetscInt      n;
@@ -278,11 +280,16 @@ PETSC_INTERN PetscErrorCode KSPTCBlocksStand(KSP, const KSPTCDiagonal *, PetscBo
 PETSC_INTERN PetscErrorCode KSPTCBlocksTake(KSP, Vec, KSPTCDiagonal *);
 
 /* ahead.cxx */
-PETSC_INTERN PetscErrorCode KSPTCWatched(KSP, const char **);
 PETSC_INTERN PetscErrorCode KSPTCPlainMatrix(Mat, PetscBool *);
-PETSC_INTERN PetscErrorCode KSPTCReplayLegal(KSP, const char **);
+PETSC_INTERN PetscErrorCode KSPTCReplayLegal(KSP, KSPTC, const char **);
 PETSC_INTERN PetscErrorCode KSPTCSetLead(KSP, KSPTC);
 PETSC_INTERN PetscErrorCode KSPTCTest(KSP, PetscInt, PetscTCNorm, PetscTCTest *);
+
+/* monitors.cxx */
+PETSC_INTERN PetscErrorCode KSPTCWatched(KSP, KSPTC, const char **);
+PETSC_INTERN PetscErrorCode KSPTCMonitor(KSP, KSPTC, PetscInt, PetscReal);
+PETSC_INTERN PetscErrorCode KSPTCMonitorsAttach(KSP, PetscBool);
+PETSC_INTERN PetscErrorCode KSPTCMonitorsSetFromOptions(KSPTC, PetscOptionItems);
 
 /* uniform.cxx */
 PETSC_INTERN PetscErrorCode KSPTCUniformPC(KSP, KSPTC, PetscBool, Vec);

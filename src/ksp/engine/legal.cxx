@@ -67,7 +67,8 @@ PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
   PetscBool   fit = PETSC_FALSE;
 
   PetscFunctionBegin;
-  *why = NULL;
+  *why           = NULL;
+  tc->only_norms = tc->norm_only;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
   PetscCall((*tc->prepare)(ksp, tc, why));
   if (!tc->fused) *why = "fusing is switched off";

@@ -33,7 +33,7 @@ static PetscErrorCode KSPTCResidentLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[]
   PetscBool known;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCReplayLegal(ksp, why));
+  PetscCall(KSPTCReplayLegal(ksp, tc, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, &known, PCJACOBI, PCNONE, ""));
   if (!known) *why = "the preconditioner is neither none nor jacobi";
@@ -454,7 +454,7 @@ PetscErrorCode KSPTCMayBeginEarly(KSP ksp, KSPTC tc, PetscBool *may)
   *may = PETSC_FALSE;
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
   if (!ksp->guess_zero || ksp->normtype == KSP_NORM_NONE || ksp->max_it <= 0 || tc->number > 0.0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCReplayLegal(ksp, &why));
+  PetscCall(KSPTCReplayLegal(ksp, tc, &why));
   *may = (PetscBool)!why;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

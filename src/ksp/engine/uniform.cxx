@@ -24,7 +24,7 @@ static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)
   PetscCall(PCJacobiGetType(ksp->pc, &type));
   PetscCall(PCJacobiGetUseAbs(ksp->pc, &abs));
   PetscCall(KSPTCProjectionOf(ksp, &projection));
-  PetscCall(KSPTCReplayLegal(ksp, &watched));
+  PetscCall(KSPTCReplayLegal(ksp, tc, &watched));
   PetscCall(PCGetOperators(ksp->pc, &A, &P));
   PetscCall(KSPTCPlainMatrix(A, &plain[0]));
   PetscCall(KSPTCPlainMatrix(P, &plain[1]));

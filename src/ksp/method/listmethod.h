@@ -260,7 +260,7 @@ static inline PetscErrorCode KSPTCListIterate(KSP ksp, L *m, PetscInt i, PetscBo
   ksp->its   = i + 1;
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
-  PetscCall(KSPMonitor(ksp, i + 1, dp));
+  PetscCall(KSPTCMonitor(ksp, m, i + 1, dp));
   PetscCall((*ksp->converged)(ksp, i + 1, dp, &ksp->reason, ksp->cnvP));
   PetscCall(KSPTCCheckAgrees(ksp, m, i + 1));
   PetscFunctionReturn(PETSC_SUCCESS);

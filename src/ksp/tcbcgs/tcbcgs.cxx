@@ -133,7 +133,7 @@ static PetscErrorCode TCBCGSAdvance(KSP ksp, KSP_TCBCGS *bcgs)
 /* ---- the solve */
 
 /* Count and norm after `it` iterations, for the monitors too; the history gets `logged` */
-static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal logged)
+static PetscErrorCode TCBCGSLog(KSP ksp, KSP_TCBCGS *bcgs, PetscInt it, PetscReal rnorm, PetscReal logged)
 {
   PetscFunctionBegin;
   PetscCall(PetscObjectSAWsTakeAccess((PetscObject)ksp));
@@ -141,7 +141,7 @@ static PetscErrorCode TCBCGSLog(KSP ksp, PetscInt it, PetscReal rnorm, PetscReal
   ksp->rnorm = rnorm;
   PetscCall(PetscObjectSAWsGrantAccess((PetscObject)ksp));
   PetscCall(KSPLogResidualHistory(ksp, logged));
-  PetscCall(KSPMonitor(ksp, it, rnorm));
+  PetscCall(KSPTCMonitor(ksp, bcgs, it, rnorm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -163,7 +163,7 @@ PetscErrorCode TCBCGSFirstNorm(KSP ksp, KSP_TCBCGS *bcgs, PetscBool *failed)
     PetscCall(TCBCGSNorm(ksp, bcgs, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(TCBCGSLog(ksp, 0, bcgs->dp, bcgs->dp));
+  PetscCall(TCBCGSLog(ksp, bcgs, 0, bcgs->dp, bcgs->dp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -243,7 +243,7 @@ static PetscErrorCode TCBCGSZeroT(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i)
   }
   PetscCall(VecAXPY(ksp->vec_sol, bcgs->s.alpha, ksp->work[BCGS_P]));
   ksp->reason = KSP_CONVERGED_RTOL;
-  PetscCall(TCBCGSLog(ksp, i + 1, 0.0, bcgs->dp));
+  PetscCall(TCBCGSLog(ksp, bcgs, i + 1, 0.0, bcgs->dp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -387,7 +387,7 @@ static PetscErrorCode TCBCGSIterate(KSP ksp, KSP_TCBCGS *bcgs, PetscInt i, Petsc
     PetscCall(TCBCGSNorm(ksp, bcgs, failed));
     if (*failed) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(TCBCGSLog(ksp, i + 1, bcgs->dp, bcgs->dp));
+  PetscCall(TCBCGSLog(ksp, bcgs, i + 1, bcgs->dp, bcgs->dp));
   PetscCall((*ksp->converged)(ksp, i + 1, bcgs->dp, &ksp->reason, ksp->cnvP));
   if (!ksp->reason && bcgs->s.rho == 0.0) PetscCall(TCBCGSBreakdown(ksp, "KSPSolve breakdown due to zero inner product", "Breakdown due to zero rho inner product"));
   PetscCall(KSPTCCheckAgrees(ksp, bcgs, i + 1));
@@ -461,6 +461,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 .  -ksp_tcbcgs_variant <classic>  - (classic|single|auto) recurrences
 .  -ksp_tcbcgs_resident <decide>  - (true|false|decide) keep the vectors on the GPU's chip and run up to 64 iterations in one call
 .  -ksp_tcbcgs_matsolve <decide>  - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
+.  -ksp_monitors_norm_only        - monitors of the user's read the norm alone, see `KSPTCSetMonitorsNormOnly()`
 -  -ksp_tcbcgs_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 
    Level: beginner
@@ -477,7 +478,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
 
    On a GPU the host may begin iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same
    bits. A few products and applications of the preconditioner more may run and be logged. This takes effect with the default convergence test, monitors that look
-   at the norm alone, and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
+   at the norm alone (`KSPTCSetMonitorsNormOnly()`), and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
 
    From the left `PCJACOBI` is part of the steps, and so are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to 16 rows. Their flops are logged, their applications are
    not. A `PCJACOBI` that is one positive number is, from either side, not applied in iterations; from the left it is a factor of the norm. With one of these or
@@ -501,7 +502,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    more application of the matrix and of the preconditioner may have run and been logged. `PCBDDC` and `PCHPDDM` look at the name of the solver's type: with this one
    they work as with any that is not PETSc's own.
 
-.seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPSetPCSide()`
+.seealso: [](ch_ksp), `KSPBCGS`, `KSPTCCG`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPTCSetMonitorsNormOnly()`, `KSPSetPCSide()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCBCGS(KSP ksp)
 {

@@ -83,7 +83,7 @@ PetscErrorCode KSP_TCCG::columns_replay(KSP ksp, KSP_TCCG *cg)
   PetscCall(TCCGNorm(ksp, cg, 0, &dp, &failed));
   if (failed) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPLogResidualHistory(ksp, dp));
-  PetscCall(KSPMonitor(ksp, 0, dp));
+  PetscCall(KSPTCMonitor(ksp, cg, 0, dp));
   ksp->rnorm  = dp;
   ksp->reason = cg->columns.column[cg->columns.which].reason;
   if (!ksp->reason) PetscCall(KSPTCCheckDot(ksp, cg->s.beta, &failed));

@@ -36,7 +36,7 @@ static PetscErrorCode TCCGSetUp(KSP ksp, KSP_TCCG *cg)
   PetscCall(KSPTCSetUpSteps(ksp, cg));
   PetscCall(PCGetOperators(ksp->pc, &cg->A, NULL));
   PetscCall(KSPTCIdentityPC(ksp, &cg->identity));
-  PetscCall(KSPTCReplayLegal(ksp, &watched));
+  PetscCall(KSPTCReplayLegal(ksp, cg, &watched));
   if (watched && (!TCCGNormOfZ(ksp) || ksp->chknorm > 0)) cg->identity = PETSC_FALSE;
   PetscCall(KSPTCUniformPC(ksp, cg, PETSC_FALSE, ksp->work[1]));
   if (cg->number > 0.0) cg->identity = PETSC_TRUE; /* z is r but for the norm */
@@ -127,7 +127,7 @@ static PetscErrorCode TCCGStart(KSP ksp, KSP_TCCG *cg, PetscReal obj, PetscBool 
   cg->obj = obj;
 
   PetscCall(KSPLogResidualHistory(ksp, dp));
-  PetscCall(KSPMonitor(ksp, ksp->its, dp));
+  PetscCall(KSPTCMonitor(ksp, cg, ksp->its, dp));
   ksp->rnorm = dp;
   PetscCall((*ksp->converged)(ksp, ksp->its, dp, &ksp->reason, ksp->cnvP));
   if (cg->early) PetscCall(KSPTCCheckAgrees(ksp, cg, 0));
@@ -307,7 +307,7 @@ static PetscErrorCode TCCGIterate(KSP ksp, KSP_TCCG *cg, PetscInt i, PetscBool *
 
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
-  PetscCall(KSPMonitor(ksp, i + 1, dp));
+  PetscCall(KSPTCMonitor(ksp, cg, i + 1, dp));
   PetscCall((*ksp->converged)(ksp, i + 1, dp, &ksp->reason, ksp->cnvP));
   PetscCall(KSPTCCheckAgrees(ksp, cg, i + 1));
   if (!ksp->reason) PetscCall(TCCGNext(ksp, cg, i, failed));
@@ -363,15 +363,15 @@ static PetscErrorCode KSPSolve_TCCG(KSP ksp, KSPTC tc)
 
 static PetscErrorCode KSPTCPrepare_TCCG(KSP ksp, KSPTC tc, const char **why)
 {
-  const KSP_TCCG *cg      = (KSP_TCCG *)tc;
-  const char     *watched = NULL;
+  KSP_TCCG   *cg      = (KSP_TCCG *)tc;
+  const char *watched = NULL;
 
   PetscFunctionBegin;
-  if (cg->single_reduction || (ksp->normtype == KSP_NORM_NATURAL && ksp->chknorm > 0)) PetscCall(KSPTCWatched(ksp, &watched)); /* KSPCG multiplies before the monitors then, or makes z and beta twice, before and behind them */
+  if (cg->single_reduction || (ksp->normtype == KSP_NORM_NATURAL && ksp->chknorm > 0)) PetscCall(KSPTCWatched(ksp, tc, &watched)); /* KSPCG multiplies before the monitors then, or makes z and beta twice, before and behind them */
+  if (watched) PetscCall(PetscSNPrintf(cg->watched, sizeof(cg->watched), "%s is watched (%s)", cg->single_reduction ? "single reduction" : "the natural norm with -ksp_check_norm_iteration", watched));
   if (cg->radius != 0.0) *why = "a trust-region radius is set";
   else if (cg->obj_min < 0.0) *why = "an objective target is set";
-  else if (watched && cg->single_reduction) *why = "single reduction is watched";
-  else if (watched) *why = "the natural norm is watched with -ksp_check_norm_iteration";
+  else if (watched) *why = cg->watched;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -481,6 +481,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 .  -ksp_tccg_variant <classic>   - (classic|single|auto) recurrences
 .  -ksp_tccg_resident <decide>   - (true|false|decide) keep the vectors on the GPU's chip and run up to 64 iterations in one call
 .  -ksp_tccg_matsolve <decide>   - (true|false|decide) `KSPMatSolve()` for up to 8 columns at once
+.  -ksp_monitors_norm_only       - monitors of the user's read the norm alone, see `KSPTCSetMonitorsNormOnly()`
 -  -ksp_tccg_mma (tensor|core)   - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 
    Level: beginner
@@ -496,7 +497,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
 
    On a GPU the host may begin iterations before it has seen the norm of the one before; the steps make the convergence test themselves. Results have the same
    bits. A few products and applications of the preconditioner more may run and be logged. This takes effect with the default convergence test, monitors that look
-   at the norm alone, and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
+   at the norm alone (`KSPTCSetMonitorsNormOnly()`), and the common preconditioners that are one fixed operation. `-ksp_view` says why not.
 
    `PCJACOBI` is part of the steps with the norms `KSP_NORM_PRECONDITIONED` and `KSP_NORM_NATURAL`, and so are `PCPBJACOBI` and `PCVPBJACOBI` with blocks of up to
    16 rows. Their flops are logged, their applications are not. A `PCJACOBI` that is one positive number is a factor of norms and is not applied in iterations. The
@@ -523,7 +524,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952;
    Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 
-.seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`, `KSPMatSolve()`
+.seealso: [](ch_ksp), `KSPCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPTCSetMonitorsNormOnly()`, `KSPCGUseSingleReduction()`, `KSPCGSetRadius()`, `KSPSetComputeEigenvalues()`, `KSPMatSolve()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCG(KSP ksp)
 {

@@ -42,6 +42,8 @@ struct KSP_TCCG : KSPTCMethod<TCCGSteps, TCCGWork, TCCGScalars> {
 
   KSPTCBlock<TCCGColumnsSteps, TCCGColumns, TCCGScalars> block;
 
+  char watched[192]; /* why the last solve was not fused, if something of the user's was the reason */
+
   /* what was asked of KSPCG */
   PetscBool single_reduction;
   PetscReal radius, obj_min;

@@ -92,14 +92,14 @@ static PetscErrorCode KSPSolve_TCCR(KSP ksp, KSPTC tc)
 
   PetscFunctionBegin;
   PetscCall(KSPTCListSetUp(ksp, cr));
-  PetscCall(KSPTCWatched(ksp, &watched));
+  PetscCall(KSPTCWatched(ksp, cr, &watched));
   cr->extra = ksp->normtype == KSP_NORM_UNPRECONDITIONED && (watched || cr->apply != KSPTC_APPLY_NONE); /* r for its norm; without preconditioner it is s, unless a monitor may set one */
   if (cr->extra) why = "the norm is that of the residual before the preconditioner";
   PetscCall(TCCRStart(ksp, cr));
   PetscCall(KSP_TCCR::normOf(ksp, cr, &dp, &fail));
   if (fail) PetscFunctionReturn(PETSC_SUCCESS);
   ksp->its = 0;
-  PetscCall(KSPMonitor(ksp, 0, dp));
+  PetscCall(KSPTCMonitor(ksp, cr, 0, dp));
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
   PetscCall((*ksp->converged)(ksp, 0, dp, &ksp->reason, ksp->cnvP));
@@ -117,6 +117,7 @@ static PetscErrorCode KSPSolve_TCCR(KSP ksp, KSPTC tc)
 +  -ksp_type tccr               - selects this type
 .  -ksp_tccr_fused (true|false) - run the iteration in fused steps where that is legal (default), or always as `KSPCR` does
 .  -ksp_tccr_resident <decide>  - (true|false|decide) keep the vectors on the GPU's chip and run up to 64 iterations in one call
+.  -ksp_monitors_norm_only      - monitors of the user's read the norm alone, see `KSPTCSetMonitorsNormOnly()`
 -  -ksp_tccr_mma (tensor|core)  - on a GPU, fold the partial sums of dot products on the Tensor Core (default, where the device has FP64 ones) or on CUDA cores
 
    Level: beginner
@@ -136,7 +137,7 @@ static PetscErrorCode KSPSolve_TCCR(KSP ksp, KSPTC tc)
    References:
    M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952
 
-.seealso: [](ch_ksp), `KSPCR`, `KSPTCCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`
+.seealso: [](ch_ksp), `KSPCR`, `KSPTCCG`, `KSPTCBCGS`, `MATAIJTC`, `KSPTCGetSolveCounts()`, `KSPTCSetMonitorsNormOnly()`
 M*/
 PETSC_EXTERN PetscErrorCode KSPCreate_TCCR(KSP ksp)
 {
