@@ -6,7 +6,7 @@ static char help[] = "Solves A x = b for a matrix from a file, with PETSc-TC's t
   -repeat <n>          1: one solve; more: one solve, then the best of n others (default 1, with -compare 5)\n\
   -solve_csv <file>    append one line for each solver, after a line of names if the file is new or empty\n\
   -solve_plot <file>   draw the residual against time, as SVG\n\
-  -solve_progress      show iteration and residual while a solve takes longer than 2 seconds (default: if stderr is a terminal)\n\n\
+  -solve_progress      show iteration and residual while a solve takes longer than 2 seconds (default: if stderr is a terminal, and no -ksp_monitor is given)\n\n\
 Everything else by PETSc's options. Defaults of this program, where they are not PETSc's:\n\
   -mat_type aijtc\n\
   -ksp_type tccg       for a symmetric matrix (by the header of its file; a PETSc binary file has none, so it is tested), else tcbcgs\n\
@@ -41,6 +41,7 @@ What the report says:\n\
 static PetscErrorCode ReadSettings(Settings *s)
 {
   PetscBool given;
+  char     *all;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(s, sizeof(*s)));
@@ -53,7 +54,9 @@ static PetscErrorCode ReadSettings(Settings *s)
   PetscCall(PetscOptionsRangeInt("-repeat", "Time the best of so many solves", "", s->repeat, &s->repeat, nullptr, 1, PETSC_INT_MAX));
   PetscCall(PetscOptionsString("-solve_csv", "Append the results to this file", "", s->csv, s->csv, sizeof(s->csv), nullptr));
   PetscCall(PetscOptionsString("-solve_plot", "Draw the residual against time to this SVG file", "", s->plot, s->plot, sizeof(s->plot), nullptr));
-  s->progress = isatty(STDERR_FILENO) ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(PetscOptionsGetAll(nullptr, &all));
+  s->progress = isatty(STDERR_FILENO) && !strstr(all, "-ksp_monitor") ? PETSC_TRUE : PETSC_FALSE; /* a monitor shows it by itself */
+  PetscCall(PetscFree(all));
   PetscCall(PetscOptionsBool("-solve_progress", "Show the progress of long solves on stderr", "", s->progress, &s->progress, nullptr));
   PetscOptionsEnd();
   PetscCall(PetscOptionsHasHelp(nullptr, &s->only_help));
