@@ -12,7 +12,8 @@ build "$preset" -DBUILD_TESTING=OFF -DPETSCTC_BENCH=OFF
 solve() { # solve MATRIX METHOD TCMETHOD
   echo
   echo "== $1: aij + $2 against aijtc + $3"
-  "$root/build-$preset/bin/solve" -f "$root/tests/data/$1.mtx.gz" -mat_type aijtc -ksp_type "$3" -pc_type jacobi -ksp_rtol 1e-8 -ksp_max_it 10000 -compare
+  "$root/build-$preset/bin/solve" -f "$root/tests/data/$1.mtx.gz" -mat_type aijtc -ksp_type "$3" -pc_type jacobi -ksp_rtol 1e-8 -ksp_max_it 10000 -compare -solve_plot "$root/build-$preset/$1.svg"
+  echo "Residual against time: $root/build-$preset/$1.svg"
 }
 solve shallow_water1 cg tccg
 solve apache1 cg tccg

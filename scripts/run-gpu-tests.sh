@@ -214,6 +214,9 @@ host_solve() { CUDA_VISIBLE_DEVICES='' "$bundle/bin/solve" -f "$bundle/matrices/
 gpu_solve() { # the backend option is an error where the GPU is not used
   "$bundle/bin/solve" -f "$bundle/matrices/cage10.mtx.gz" -compare -repeat 2 -petsctc_summary -mat_aijtc_backend cuda -mat_aijtc_check "$@" | tee /dev/fd/2 | grep -q '^PETSc-TC: mult [1-9]'
 }
+no_copies() { # METHOD PC: a second solve copies no vector and no matrix between host and GPU, as PETSc's log counts them
+  "$bundle/bin/solve" -laplacian 60 -compare -repeat 2 -mat_aijtc_backend cuda -ksp_type "$1" -pc_type "$2" | tee /dev/fd/2 | awk '/bytes copied, second solve/ { seen = 1; bytes = $NF } END { exit !seen || bytes != 0 }'
+}
 two_processes() { $MPIEXEC -n 2 "$bundle/bin/solve" -f "$bundle/matrices/cage10.mtx.gz" -compare -repeat 2 -use_gpu_aware_mpi 0; }
 dmma() { # the Tensor Core kernels hold DMMA instructions, their CUDA-core twins none
   command -v cuobjdump >/dev/null || { echo "no cuobjdump" && return 77; }
@@ -238,6 +241,9 @@ section_sanity() {
   gpu_step "solve on the GPU, Tensor Core, checked" 120 gpu_solve -mat_aijtc_mma tensor
   gpu_step "solve on the GPU, CUDA cores, checked" 120 gpu_solve -mat_aijtc_mma core
   gpu_step "two processes on the GPU" 120 two_processes
+  gpu_step "a second solve copies nothing, CG" 60 no_copies tccg jacobi
+  gpu_step "a second solve copies nothing, BiCGSTAB" 60 no_copies tcbcgs none
+  gpu_step "a second solve copies nothing, CR" 60 no_copies tccr jacobi
   step "DMMA instructions where they should be" 120 dmma
 }
 
@@ -404,7 +410,7 @@ solve_line() { # MATRIX-OPTIONS METHOD PC MMA: iterations, stock us, our us
   # shellcheck disable=SC2086 # options
   output=$("$bundle/bin/solve" $1 -compare -repeat 5 -ksp_type "tc$2" -pc_type "$3" -ksp_rtol 1e-10 -ksp_max_it 500 -mat_aijtc_mma "$4") || { echo "$output" >&2 && return 1; }
   echo "$output" >&2
-  awk '$1 == "PETSc" {stock = $(NF-1)} $1 == "PETSc-TC" {print $5, stock, $(NF-1)}' <<<"$output"
+  awk '$1 == "iterations" {iterations = $3} $1 == "us/iteration" {print iterations, $2, $3}' <<<"$output"
 }
 table_line() { # NAME MATRIX-OPTIONS METHOD PC
   local tensor core

@@ -67,7 +67,7 @@ static PetscErrorCode PetscTCRegister(void)
   Not Collective
 
   Options Database Key:
-. -petsctc_summary - print at the end what the library did: products, layouts built and refreshed, Krylov solves fused and not
+. -petsctc_summary - print at the end what the library did: products, layouts, Krylov solves and how they ran, and what stood against a faster way
 
   Level: beginner
 
@@ -91,6 +91,26 @@ PetscErrorCode PetscTCInitialize(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The first line is for scripts, the others say the same and more in words. Counts are those of the first process */
+static PetscErrorCode PetscTCPrintSummary(void)
+{
+  const PetscTCCounts *n = &petsctc_counts;
+  const MPI_Comm       c = PETSC_COMM_WORLD;
+
+  PetscFunctionBegin;
+  PetscCall(PetscPrintf(c, "PETSc-TC: mult %" PetscInt64_FMT " mult_parent %" PetscInt64_FMT " builds %" PetscInt64_FMT " refreshes %" PetscInt64_FMT " fused %" PetscInt64_FMT " fallback %" PetscInt64_FMT "\n", n->mult, n->mult_parent, n->builds,
+                        n->refreshes, n->fused, n->fallback));
+  if (n->mult + n->mult_parent) PetscCall(PetscPrintf(c, "PETSc-TC: products: with a layout %" PetscInt64_FMT ", by the parent type %" PetscInt64_FMT "\n", n->mult, n->mult_parent));
+  if (n->builds) PetscCall(PetscPrintf(c, "PETSc-TC: layouts: built %" PetscInt64_FMT ", values refreshed %" PetscInt64_FMT "; the largest %.2f MB, on the %s\n", n->builds, n->refreshes, 1e-6 * (double)n->bytes, n->cuda ? "GPU" : "host"));
+  if (n->fused + n->fallback)
+    PetscCall(PetscPrintf(c,
+                          "PETSc-TC: solves: on the chip %" PetscInt64_FMT ", from the layout %" PetscInt64_FMT ", by steps %" PetscInt64_FMT ", in blocks of columns %" PetscInt64_FMT ", by PETSc's own method %" PetscInt64_FMT
+                          "; iterations %" PetscInt64_FMT "\n",
+                          n->chip, n->streamed, n->fused - n->chip - n->streamed - n->columns, n->columns, n->fallback, n->iterations));
+  if (n->why[0]) PetscCall(PetscPrintf(c, "PETSc-TC: not faster because (last): %s\n", n->why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@
   PetscTCFinalize - Ends the use of the library and prints the summary if it was asked for; called by `PetscFinalize()`
 
@@ -105,13 +125,9 @@ PetscErrorCode PetscTCInitialize(void)
 @*/
 PetscErrorCode PetscTCFinalize(void)
 {
-  const PetscTCCounts *n = &petsctc_counts;
-
   PetscFunctionBegin;
   if (!initialized) PetscFunctionReturn(PETSC_SUCCESS);
-  if (summary)
-    PetscCall(PetscPrintf(PETSC_COMM_WORLD, "PETSc-TC: mult %" PetscInt64_FMT " mult_parent %" PetscInt64_FMT " builds %" PetscInt64_FMT " refreshes %" PetscInt64_FMT " fused %" PetscInt64_FMT " fallback %" PetscInt64_FMT "\n", n->mult,
-                          n->mult_parent, n->builds, n->refreshes, n->fused, n->fallback));
+  if (summary) PetscCall(PetscTCPrintSummary());
   initialized = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

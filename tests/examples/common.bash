@@ -30,8 +30,11 @@ run() {
   fi
 }
 
-told() { head -20 <<<"$output"; }
+told() { head -45 <<<"$output"; }
 has() { grep -qF -- "$1" <<<"$output"; }
 
 # fact NAME: what solve printed behind that name
 fact() { sed -n "s/^  $1  *//p" <<<"$output" | head -1; }
+
+# cell LABEL N: column N of that row of the block at the end; of one solver, its only one
+cell() { awk -v label="  $1 " -v n="$2" 'index($0, label) == 1 { count = split(substr($0, length(label)), cells); if (n <= count) print cells[n]; exit }' <<<"$output"; }

@@ -4,8 +4,6 @@
 source "$(dirname "$0")/common.bash"
 
 percent=${single:+50} percent=${percent:-05} # 300 iterations leave no more of 7 digits
-# column NAME N: field N of the line of the table that begins with NAME
-column() { awk -v name="$1" -v n="$2" '$1 == name { print $n }' <<<"$output"; }
 # within A B FACTOR: neither is FACTOR times the other
 within() { awk -v a="$1" -v b="$2" -v f="$3" 'BEGIN { exit !(a > 0 && b > 0 && a <= f * b && b <= f * a) }'; }
 
@@ -16,11 +14,11 @@ compare() {
   run "$np" -f "$data/$matrix.mtx.gz" -compare -repeat 1 "$@"
   local what="$matrix, np $np, $stock and $ours $*"
   check "$what: runs" '[ "$status" = 0 ]'
-  check "$what: the types" '[[ $(column PETSc 2) = aij* && $(column PETSc 3) = $stock && $(column PETSc-TC 2) = aijtc && $(column PETSc-TC 3) = $ours ]]'
-  check "$what: equal iterations ($(column PETSc 5) and $(column PETSc-TC 5))" '[ "$(column PETSc 5)" -gt 0 ] && [ "$(column PETSc 5)" = "$(column PETSc-TC 5)" ]'
-  check "$what: equal reason ($(column PETSc 6))" '[ -n "$(column PETSc 6)" ] && [ "$(column PETSc 6)" = "$(column PETSc-TC 6)" ]'
-  check "$what: residuals within $percent percent ($(column PETSc 7) and $(column PETSc-TC 7))" 'within "$(column PETSc 7)" "$(column PETSc-TC 7)" 1.$percent'
-  check "$what: both took time" 'awk "BEGIN { exit !($(column PETSc 8) > 0 && $(column PETSc-TC 8) > 0 && $(column PETSc-TC 9) > 0) }"'
+  check "$what: the types" '[[ $(cell -mat_type 1) = aij* && $(cell -ksp_type 1) = $stock && $(cell -mat_type 2) = aijtc && $(cell -ksp_type 2) = $ours ]]'
+  check "$what: equal iterations ($(cell iterations 1) and $(cell iterations 2))" '[ "$(cell iterations 1)" -gt 0 ] && [ "$(cell iterations 1)" = "$(cell iterations 2)" ]'
+  check "$what: equal reason ($(cell reason 1))" '[ -n "$(cell reason 1)" ] && [ "$(cell reason 1)" = "$(cell reason 2)" ]'
+  check "$what: residuals within $percent percent ($(cell "true residual" 1) and $(cell "true residual" 2))" 'within "$(cell "true residual" 1)" "$(cell "true residual" 2)" 1.$percent'
+  check "$what: both took time" 'awk "BEGIN { exit !($(cell us/iteration 1) > 0 && $(cell us/iteration 2) > 0 && $(cell us/iteration 3) > 0) }"'
 }
 
 for np in 1 2; do
@@ -35,13 +33,13 @@ done
 rtol=${single:+1e-5} rtol=${rtol:-1e-8}
 # Converged means converged: by the residual that the program computes itself
 run 1 -f "$data/shallow_water1.mtx.gz" -ksp_rtol $rtol
-check "shallow_water1 to $rtol by the defaults" '[ "$status" = 0 ] && [ "$(fact reason)" = CONVERGED_RTOL ] && has "-mat_type aijtc -ksp_type tccg -pc_type none" && awk "BEGIN { exit !($(fact "true residual") < 10 * $rtol) }"'
+check "shallow_water1 to $rtol by the defaults" '[ "$status" = 0 ] && [ "$(fact reason)" = CONVERGED_RTOL ] && [ "$(cell -mat_type 1) $(cell -ksp_type 1) $(cell -pc_type 1)" = "aijtc tccg none" ] && awk "BEGIN { exit !($(fact "true residual") < 10 * $rtol) }"'
 run 1 -f "$data/cage10.mtx.gz" -ksp_rtol $rtol
-check "cage10 to $rtol by the defaults" '[ "$status" = 0 ] && [ "$(fact reason)" = CONVERGED_RTOL ] && has "-mat_type aijtc -ksp_type tcbcgs -pc_type none" && awk "BEGIN { exit !($(fact "true residual") < 10 * $rtol) }"'
+check "cage10 to $rtol by the defaults" '[ "$status" = 0 ] && [ "$(fact reason)" = CONVERGED_RTOL ] && [ "$(cell -mat_type 1) $(cell -ksp_type 1) $(cell -pc_type 1)" = "aijtc tcbcgs none" ] && awk "BEGIN { exit !($(fact "true residual") < 10 * $rtol) }"'
 
 # The options choose both lines
 run 1 -f "$data/cage10.mtx.gz" -compare -repeat 2 -compare_mat_type aij -compare_ksp_type gmres -mat_type aij -ksp_type bcgs
-check 'types by option' '[ "$status" = 0 ] && [ "$(column PETSc 3)" = gmres ] && [ "$(column PETSc-TC 2)" = aij ] && [ "$(column PETSc-TC 3)" = bcgs ] && ! has "unused"'
+check 'types by option' '[ "$status" = 0 ] && [ "$(cell -ksp_type 1)" = gmres ] && [ "$(cell -mat_type 2)" = aij ] && [ "$(cell -ksp_type 2)" = bcgs ] && ! has "unused"'
 run 1 -help
 check '-help alone explains and ends' '[ "$status" = 0 ] && has "-f <file>" && has "-ksp_type tccg" && ! has "PETSC ERROR"'
 

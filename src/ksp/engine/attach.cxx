@@ -55,6 +55,25 @@ PetscErrorCode KSPTCCountFused(KSPTC tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A solve is over: what -petsctc_summary will say of it */
+static PetscErrorCode KSPTCCountRun(KSP ksp, const _n_KSPTC *tc)
+{
+  const char *why = tc->last_why;
+
+  PetscFunctionBegin;
+  petsctc_counts.iterations += ksp->its;
+  if (tc->last_fused) {
+    why = tc->last_why_not_call ? tc->last_why_not_call : tc->last_why_not_ahead;
+    if (tc->last_call) {
+      why = NULL;
+      if (tc->resident.layout) petsctc_counts.streamed++;
+      else petsctc_counts.chip++;
+    }
+  }
+  if (why) PetscCall(PetscStrncpy(petsctc_counts.why, why, sizeof(petsctc_counts.why)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPSolve_TC(KSP ksp)
 {
   KSPTC       tc;
@@ -75,6 +94,7 @@ static PetscErrorCode KSPSolve_TC(KSP ksp)
     PetscCall(KSPTCCountFused(tc));
     PetscCall((*tc->solve)(ksp, tc));
   }
+  PetscCall(KSPTCCountRun(ksp, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -61,7 +61,7 @@ static PetscErrorCode KSPTCColumnsRead(M *m, All *s)
 {
   PetscFunctionBegin;
   PetscCall((*m->block.steps->read)(m->block.w, s, m->stream));
-  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(*s)));
+  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpuScalar(sizeof(*s)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -212,7 +212,7 @@ static PetscErrorCode KSPTCColumnsAwait(M *m, PetscInt it, PetscInt *live)
   s  = &block->taken[it];
   *s = block->w->records[it % PETSCTC_RECORDS];
   for (PetscInt c = 0; c < block->v.columns; c++) cut = (PetscBool)(cut || (!m->columns.column[c].over && (PetscTCStop)s->of[c].stop == PETSCTC_STOP_UNWRITTEN));
-  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(*s)));
+  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpuScalar(sizeof(*s)));
   if (cut) PetscCall(KSPTCColumnsRead(m, &now));
   for (PetscInt c = 0; c < block->v.columns; c++) {
     KSPTCColumn *column = &m->columns.column[c];
@@ -307,6 +307,8 @@ static PetscErrorCode KSPTCColumnsReplay(KSP ksp, M *m)
 
     m->columns.replays = PETSC_FALSE;
     m->begun           = begun;
+    petsctc_counts.columns++;
+    petsctc_counts.iterations += ksp->its;
     if (!ierr) ierr = KSPTCColumnOver(ksp, m, (PetscBool)(block->first + c == block->X->cmap->n - 1));
     PetscCall(KSPTCColumnGive(ksp, block->B, block->X, block->first + c));
     PetscCall(ierr);

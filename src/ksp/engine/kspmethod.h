@@ -34,7 +34,7 @@ static inline PetscErrorCode KSPTCReadScalars(M *m)
 {
   PetscFunctionBegin;
   PetscCall((*m->steps->read)(m->w, &m->s, m->stream));
-  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(m->s)));
+  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpuScalar(sizeof(m->s)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,7 +74,7 @@ static inline PetscErrorCode KSPTCAwaitFirstNorm(M *m)
   m->unlooked = PETSC_FALSE;
   if (!m->begun) m->unsettled = PETSC_FALSE;
   PetscCheck((PetscTCStop)m->s.stop != PETSCTC_STOP_UNWRITTEN, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The step that makes the first norm has left no record");
-  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(m->s)));
+  if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpuScalar(sizeof(m->s)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -115,7 +115,7 @@ static inline PetscErrorCode KSPTCAwaitMark(M *m, PetscInt it, PetscInt marked)
     if (m->awaited == m->begun) m->unsettled = PETSC_FALSE;
     m->s    = m->w->records[it % PETSCTC_RECORDS];
     written = (PetscBool)((PetscTCStop)m->s.stop != PETSCTC_STOP_UNWRITTEN);
-    if (written && m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpu(sizeof(m->s)));
+    if (written && m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpuScalar(sizeof(m->s)));
   }
   if (!written) PetscCall(KSPTCReadScalars(m));
   PetscFunctionReturn(PETSC_SUCCESS);

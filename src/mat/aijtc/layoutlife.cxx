@@ -155,7 +155,7 @@ static PetscErrorCode MatAIJTCBuildLayout(Mat A, const MatAIJTCClass *c, Mat_AIJ
 #endif
   } else PetscCall(MatAIJTCBuildLayout_Host(A, tc, nnz));
   tc->builds++;
-  petsctc_counts.builds++;
+  PetscTCCountBuild(AIJTCLayoutBytes(&tc->layout), c->cuda);
   tc->layout.build = (PetscCount)petsctc_counts.builds;
   PetscCall(PetscLogEventEnd(MAT_AIJTCBuild, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -85,7 +85,7 @@ static PetscErrorCode MatAIJTCSumsToHost(const PetscScalar sums[], PetscScalar d
   PetscCall(PetscGetCurrentCUDAStream(&stream));
   PetscCallCUDA(cudaMemcpyAsync(dot, sums, 2 * sizeof(*dot), cudaMemcpyDeviceToHost, stream));
   PetscCallCUDA(cudaStreamSynchronize(stream));
-  PetscCall(PetscLogGpuToCpu(2 * sizeof(*dot)));
+  PetscCall(PetscLogGpuToCpuScalar(2 * sizeof(*dot)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

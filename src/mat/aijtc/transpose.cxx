@@ -75,7 +75,7 @@ static PetscErrorCode MatAIJTCTransposedBuild(Mat A, MatAIJTCTransposed *t)
     t->tc.layout.n                                                                      = A->rmap->n;
   }
   t->tc.builds++;
-  petsctc_counts.builds++;
+  PetscTCCountBuild(AIJTCLayoutBytes(&t->tc.layout), PETSC_TRUE);
   PetscCall(PetscLogEventEnd(MAT_AIJTCBuild, A, 0, 0, 0));
   PetscCall(PetscInfo(A, "Layout of the transpose: %" PetscCount_FMT " bytes, and %" PetscCount_FMT " for the permutation of its values\n", AIJTCLayoutBytes(&t->tc.layout), nnz * (PetscCount)sizeof(PetscInt)));
   PetscFunctionReturn(PETSC_SUCCESS);
