@@ -1,5 +1,6 @@
 /* Registration: what PETSc's dynamic loader calls, and what a program that links the library calls. */
 #include <petsctc/private/aijtcimpl.h> /*I "petsctc.h" I*/
+#include <../src/ksp/engine/kspengine.h>
 
 PetscTCCounts petsctc_counts;
 
@@ -57,6 +58,8 @@ static PetscErrorCode PetscTCRegister(void)
   PetscCall(KSPRegister(KSPTCCR, KSPCreate_TCCR));
   PetscCall(PetscLogEventRegister("MatAIJTCBuild", MAT_CLASSID, &MAT_AIJTCBuild));
   PetscCall(PetscLogEventRegister("MatAIJTCRefresh", MAT_CLASSID, &MAT_AIJTCRefresh));
+  PetscCall(PetscLogEventRegister("KSPTCForm", KSP_CLASSID, &KSP_TCForm));
+  PetscCall(PetscLogEventRegister("KSPTCLoad", KSP_CLASSID, &KSP_TCLoad));
   PetscCall(PetscRegisterFinalize(PetscTCFinalizeSession));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

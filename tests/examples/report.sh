@@ -40,8 +40,10 @@ for np in 1 2; do
 done
 check 'CSV: one line of names, as many fields in each line' 'python3 -c "import csv; rows = list(csv.reader(open(\"runs.csv\", newline=\"\"))); assert len(rows) == 18 and len(set(map(len, rows))) == 1 and [r[0] for r in rows].count(\"matrix\") == 1"'
 
-# Which way it ran
-run 1 -f "$matrix" -ksp_tccg_resident true -repeat 2
+# Which way it ran. On the host the layout is asked for
+backend=(-mat_aijtc_backend auto)
+gpu || backend=(-mat_aijtc_backend host)
+run 1 -f "$matrix" -ksp_tccg_resident true -repeat 2 "${backend[@]}"
 check 'on the chip, or its twin' '[ "$status" = 0 ] && has "tccg with aijtc ran: up to 64 iterations in one kernel"'
 run 1 -f "$matrix" -ksp_tccg_resident false
 check 'by steps' '[ "$status" = 0 ] && has "tccg with aijtc ran: fused kernels on the"'
@@ -51,7 +53,7 @@ run 2 -f "$matrix" -petsctc_summary
 check 'several processes, and why' '[ "$status" = 0 ] && has "not faster because: more than one process" && has "PETSc-TC: not faster because (last): more than one process"'
 run 1 -f "$matrix" -ksp_type gmres -mat_type aij
 check "PETSc's alone: nothing against it" '[ "$status" = 0 ] && has "gmres with aij ran: PETSc'"'"'s gmres on the host" && ! has "not faster" && [ "$(cell "bandwidth, GB/s" 1)" = - ]'
-run 1 -f "$matrix" -repeat 2 -petsctc_summary -ksp_tccg_resident true
+run 1 -f "$matrix" -repeat 2 -petsctc_summary -ksp_tccg_resident true "${backend[@]}"
 solves=$(sed -n 's/^PETSc-TC: solves: on the chip \([0-9]*\), from the layout \([0-9]*\), by steps 0, in blocks of columns 0, by PETSc.s own method 0; iterations \([0-9]*\)$/\1 \2 \3/p' <<<"$output")
 read -r chip layout iterations <<<"$solves"
 check "the summary: all three solves had many iterations in one kernel ($solves)" '[ "$status" = 0 ] && [ "$((chip + layout))" = 3 ] && [ "$iterations" = "$((3 * $(cell iterations 1)))" ]'

@@ -26,7 +26,7 @@ struct BCGS {
 
 #if PETSCTC_HAVE_CUDA
     if (cuda) {
-      EXPECT_EQ(TCBCGSChipGet_CUDA(&chip), PETSC_SUCCESS);
+      EXPECT_EQ(KSPTCChipGet_CUDA(&chip), PETSC_SUCCESS);
       return chip;
     }
 #endif

@@ -30,7 +30,7 @@ struct CG {
 
 #if PETSCTC_HAVE_CUDA
     if (cuda) {
-      EXPECT_EQ(TCCGChipGet_CUDA(&chip), PETSC_SUCCESS);
+      EXPECT_EQ(KSPTCChipGet_CUDA(&chip), PETSC_SUCCESS);
       return chip;
     }
 #endif

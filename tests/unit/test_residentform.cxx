@@ -15,7 +15,7 @@ KSPTCChip Chip(PETSC_UNUSED bool cuda)
 
 #if PETSCTC_HAVE_CUDA
   if (cuda) {
-    EXPECT_EQ(TCCGChipGet_CUDA(&chip), PETSC_SUCCESS);
+    EXPECT_EQ(KSPTCChipGet_CUDA(&chip), PETSC_SUCCESS);
     return chip;
   }
 #endif

@@ -11,6 +11,8 @@
 #include <../src/ksp/step/kspsteps.h>
 #include <../src/ksp/resident/ksptcstreamed.h>
 
+PETSC_INTERN PetscLogEvent KSP_TCForm, KSP_TCLoad; /* a resident form of a matrix is made; memory for its solves, and their kernels loaded */
+
 /* Where the vectors of a solve live, hence which table of steps computes it */
 typedef enum {
   KSPTC_HOST,

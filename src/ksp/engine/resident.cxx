@@ -5,6 +5,8 @@
 #include <../src/ksp/engine/kspengine.h>
 #include <petsctc/private/petsctcdevice.h>
 
+PetscLogEvent KSP_TCForm, KSP_TCLoad;
+
 /* ---- when */
 
 static PetscErrorCode KSPTCMatrixLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[], const KSPTCDiagonal *D, const char **why)
@@ -249,8 +251,10 @@ static PetscErrorCode KSPTCTryForm(KSPTC tc, Mat A)
   if (!state->pays) PetscFunctionReturn(PETSC_SUCCESS);
   KSPTCNewForm form = {tc, KSPTCOrderOf(layout), state->vectors, &chip};
 
+  PetscCall(PetscLogEventBegin(KSP_TCForm, A, 0, 0, 0));
   const PetscErrorCode ierr = KSPTCCreateForms(tc, A, &form);
 
+  PetscCall(PetscLogEventEnd(KSP_TCForm, A, 0, 0, 0));
   PetscCall(KSPTCReleaseOrder(tc, &form.order));
   PetscCall(ierr);
   if (!state->fits || KSPTCFormPays(state, A, state->form.streamed, layout, &chip)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -321,8 +325,10 @@ static PetscErrorCode KSPTCUpdateWork(KSPTC tc, PetscBool scaled, KSPTCVariant v
   if (KSPTCHasWork(state, scaled, variant, streamed)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCResidentReleaseWork(state));
   state->backend = tc->backend;
+  PetscCall(PetscLogEventBegin(KSP_TCLoad, 0, 0, 0, 0));
   if (layout) PetscCall((*kernel->create_streamed)(layout, &state->work, &state->can));
   else PetscCall((*kernel->create[variant])(&state->form, scaled, &state->work, &state->can));
+  PetscCall(PetscLogEventEnd(KSP_TCLoad, 0, 0, 0, 0));
   state->made        = PETSC_TRUE;
   state->made_for    = variant;
   state->scaled      = scaled;

@@ -312,8 +312,6 @@ struct KSPTCListOnDevice {
     return all + (scaled ? 2 : 0);
   }
 
-  static PetscErrorCode chip(KSPTCChip *chip) { return KSPTCChipOfKernels(kernels(PETSC_FALSE), 4, chip); }
-
   static PetscErrorCode create(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
   {
     return KSPTCFormWorkCreate(kernels(scaled), 2, form, KSPTCListVectorsOfBlock<M>(scaled), 2 * (PetscCount)form->m, sizeof(typename M::Scalars), KSPTCOnChip<M, KSPTC_APPLY_NONE, false>::Barrier::records, work, can);
@@ -326,5 +324,5 @@ struct KSPTCListOnDevice {
     return KSPTCResidentRun(kernels(scaled)[KSPTCKernelAt(form, vectors)], form, vectors, chunk, v, w, work, refused, stream);
   }
 
-  static KSPTCListRunners<M> runners() { return {Steps::table(), chip, create, call}; }
+  static KSPTCListRunners<M> runners() { return {Steps::table(), KSPTCChipGet_CUDA, create, call}; }
 };

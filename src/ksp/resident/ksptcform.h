@@ -33,18 +33,19 @@
 #include <vector>
 
 enum {
-  KSPTC_SLICES_LEAST = 16,  /* slices of a block, where there are fewer than for all blocks */
-  KSPTC_BLOCKS       = 132, /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
-  KSPTC_LANES        = 32,
-  KSPTC_LANE_SHARE   = 8,   /* nonzeros of a row that one lane takes, in the mean at most */
-  KSPTC_SORTED_SHARE = 16,  /* the same of the longest row of a slice, where rows come by length */
-  KSPTC_SORT         = 8,   /* rows come by length where so many times the places without entry are more than those with one */
-  KSPTC_WIDTHS       = 6,   /* lanes of a row: 32, 16, .. 1 */
-  KSPTC_PART         = 512, /* entries of a part: of KSPTC_LANES lanes, KSPTC_SORTED_SHARE each */
-  KSPTC_VECTORS      = 8,   /* of a solver that a block may hold, at most */
-  KSPTC_ZEROS        = 2,   /* behind vectors that are multiplied by, at most */
-  KSPTC_DICT         = 256, /* numbers of a dictionary */
-  KSPTC_PADDING      = 2    /* places a nonzero of a form that is not on the chip as a whole, at most: what is read in vain */
+  KSPTC_SLICES_LEAST  = 16,   /* slices of a block, where there are fewer than for all blocks */
+  KSPTC_STATIC_SHARED = 1024, /* bytes at most that a kernel has in shared memory besides those that a launch asks for; see KSPTCPrepareKernel() */
+  KSPTC_BLOCKS        = 132,  /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
+  KSPTC_LANES         = 32,
+  KSPTC_LANE_SHARE    = 8,   /* nonzeros of a row that one lane takes, in the mean at most */
+  KSPTC_SORTED_SHARE  = 16,  /* the same of the longest row of a slice, where rows come by length */
+  KSPTC_SORT          = 8,   /* rows come by length where so many times the places without entry are more than those with one */
+  KSPTC_WIDTHS        = 6,   /* lanes of a row: 32, 16, .. 1 */
+  KSPTC_PART          = 512, /* entries of a part: of KSPTC_LANES lanes, KSPTC_SORTED_SHARE each */
+  KSPTC_VECTORS       = 8,   /* of a solver that a block may hold, at most */
+  KSPTC_ZEROS         = 2,   /* behind vectors that are multiplied by, at most */
+  KSPTC_DICT          = 256, /* numbers of a dictionary */
+  KSPTC_PADDING       = 2    /* places a nonzero of a form that is not on the chip as a whole, at most: what is read in vain */
 };
 
 /* Nonzeros of a form, at most: it has no more than 32 places for each, which are counted in 32 bits */
@@ -73,7 +74,10 @@ struct KSPTCChip {
   PetscBool bulk = PETSC_FALSE; /* are there bulk copies, for windows (ksptcwindowed.cuh)? */
 };
 
-PETSC_INTERN PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip); /* that of an H200, without limit to the bytes: the form can be made where 16 bits number a block's columns. On a GPU it depends on the solver */
+PETSC_INTERN PetscErrorCode KSPTCChipGet_Host(KSPTCChip *chip); /* that of an H200, without limit to the bytes: the form can be made where 16 bits number a block's columns. On a GPU that of the device */
+#if PETSCTC_HAVE_CUDA
+PETSC_INTERN PetscErrorCode KSPTCChipGet_CUDA(KSPTCChip *chip);
+#endif
 
 typedef struct {
   PetscBool    cuda; /* memory space of the arrays */

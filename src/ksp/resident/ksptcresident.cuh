@@ -207,10 +207,8 @@ __device__ __forceinline__ void KSPTCLeave(const Problem &P, PetscInt it, const 
   if (threadIdx.x == 0) KSPTCMove(s, *P.scalars);
 }
 
-/* ---- the host's side. kernels[]: all those of a method that may be launched with some form, or work */
+/* ---- the host's side. kernels[]: those of a method that may be launched with some form, or work */
 
-/* The least that the device offers to one of them */
-PETSC_INTERN PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip);
 /* A cooperative launch: bytes of a block */
 typedef struct {
   unsigned blocks, threads;
@@ -236,7 +234,7 @@ PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[],
 PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* work->vectors: so many numbers. can: not where device memory has no room; then `work` holds nothing */
 PETSC_INTERN PetscErrorCode KSPTCWorkVectorsCreate(PetscCount numbers, KSPTCResidentWork *work, PetscBool *can);
-/* problem: a KSPTCCall, filled, and more. refused: the device did not launch the kernel, and nothing has changed */
+/* problem: a KSPTCCall, filled, and more. The kernel is prepared before its first launch with this grid. refused: the device did not launch the kernel, and nothing has changed */
 PETSC_INTERN PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream);
 
 template <class Scalars, class Vectors, class Steps>

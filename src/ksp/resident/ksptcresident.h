@@ -141,6 +141,10 @@ typedef struct {
   size_t            slot_bytes;
   PetscScalar      *values;  /* .. behind them, those of all entries, where slots are no constants */
   PetscBool         in_part; /* CUDA: of a form of which blocks have no room for all slices */
+
+  const void *prepared; /* the kernel that has been prepared last, and for which grid */
+  unsigned    prepared_blocks;
+  size_t      prepared_shared;
 } KSPTCResidentWork;
 
 /* On a device each method has its own create. Destroy takes what a failed create has left. can: as there (tccgresident.h) */

@@ -174,7 +174,7 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCDeal &deal)
 }
 
 /* For a solver that keeps so many vectors of the rows on the chip, and others in the work. can: also false where the layout is not to be read so */
-static inline PetscErrorCode KSPTCStreamedCreate(const void *const kernels[], int count, const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, PetscCount others, KSPTCResidentWork *work, PetscBool *can)
+static inline PetscErrorCode KSPTCStreamedCreate(const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, PetscCount others, KSPTCResidentWork *work, PetscBool *can)
 {
   KSPTCChip chip;
 
@@ -182,12 +182,12 @@ static inline PetscErrorCode KSPTCStreamedCreate(const void *const kernels[], in
   *work = {};
   *can  = KSPTCStreams(layout);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCChipOfKernels(kernels, count, &chip));
+  PetscCall(KSPTCChipGet_CUDA(&chip));
   *can = (PetscBool)(chip.blocks > 0);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, least, most, &chip));
 
-  PetscCall(KSPTCResidentWorkCreate(kernels, count, &grid, 0, record, sums, work, can));
+  PetscCall(KSPTCResidentWorkCreate(NULL, 0, &grid, 0, record, sums, work, can));
   if (*can) PetscCall(KSPTCWorkVectorsCreate(others * layout->m, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -202,7 +202,7 @@ static inline PetscErrorCode KSPTCStreamedRun(const void *kernel, const AIJTCLay
   PetscFunctionBegin;
   PetscCheck(layout->cuda && KSPTCStreams(layout), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The layout must be one of the device, of slices of rows alone");
   PetscCall((KSPTCFillCall<Scalars, Vectors>(chunk, v, steps, work, &problem)));
-  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
+  PetscCall(KSPTCChipGet_CUDA(&chip));
   problem.A            = AIJTCLayoutView(*layout);
   problem.m            = layout->m;
   problem.slices       = layout->nslices[AIJTC_ROWS];

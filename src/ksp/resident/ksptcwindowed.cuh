@@ -342,26 +342,6 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCWindowShape &shape)
   return {(unsigned)shape.windows.blocks, KSPTC_WINDOWED_THREADS, shape.shared};
 }
 
-/* can: the device runs the kernel, or there are no windows. Where they are not for this layout they may be for the next one that the same work serves. vectors: that the kernel has use for in shared memory */
-static inline PetscErrorCode KSPTCWindowedPrepare(const void *kernel, const AIJTCLayout *layout, const KSPTCWindowVectors &vectors, PetscBool *can)
-{
-  KSPTCWindowShape shape = {};
-  KSPTCWindows     windows;
-  KSPTCChip        chip;
-
-  PetscFunctionBegin;
-  *can = PETSC_TRUE;
-  PetscCall(KSPTCChipOfKernels(&kernel, 1, &chip));
-  if (!chip.bulk) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!KSPTCMayHaveWindows(layout) || !KSPTCWindowsOf(layout, chip.blocks, &windows) || !KSPTCWindowsHold(windows, chip, vectors, &shape)) {
-    shape                = {};
-    shape.windows.blocks = 1;
-  }
-  const KSPTCGrid grid = KSPTCGridOf(shape);
-  PetscCall(KSPTCPrepareKernel(kernel, &grid, can));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* kernels: for slots that are constants, and for values of entries. taken: there are windows, and one is launched, unless the device refuses it. multiplied: two vectors, which copies take from addresses that are multiples of 16 */
 template <class Scalars, class Vectors, class Steps>
 static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], const AIJTCLayout *layout, const KSPTCWindowVectors &vectors, const KSPTCChunk<Scalars> *chunk, const Vectors *v, const PetscScalar *const multiplied[2], const Steps *steps,
@@ -371,7 +351,7 @@ static inline PetscErrorCode KSPTCWindowedRun(const void *const kernels[2], cons
   KSPTCChip                              chip;
 
   PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels, 2, &chip));
+  PetscCall(KSPTCChipGet_CUDA(&chip));
   *taken = (PetscBool)(chip.bulk && KSPTCMayHaveWindows(layout) && ((size_t)multiplied[0] | (size_t)multiplied[1]) % 16 == 0);
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCLookAtWindows(layout, &chip, work, stream));

@@ -5,9 +5,9 @@
 #include "tcbcgsimpl.h"
 
 const KSPTCResidentKernel TCBCGSResidentKernels[KSPTC_BACKENDS] = {
-  {KSPTCChipGet_Host,  {KSPTCResidentCreate_Host, KSPTCResidentCreate_Host}, KSPTCStreamedCreate_Host },
+  {KSPTCChipGet_Host, {KSPTCResidentCreate_Host, KSPTCResidentCreate_Host}, KSPTCStreamedCreate_Host },
 #if PETSCTC_HAVE_CUDA
-  {TCBCGSChipGet_CUDA, {TCBCGSResidentCreate_CUDA, TCBCGSSingleCreate_CUDA}, TCBCGSStreamedCreate_CUDA}
+  {KSPTCChipGet_CUDA, {TCBCGSResidentCreate_CUDA, TCBCGSSingleCreate_CUDA}, TCBCGSStreamedCreate_CUDA}
 #endif
 };
 

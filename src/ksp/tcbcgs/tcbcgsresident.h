@@ -27,9 +27,6 @@ PETSCTC_HOST_DEVICE KSPTCVectors TCBCGSThinVectorsOfBlock()
   return {2, 3, 1};
 }
 
-/* What the device offers to the kernel */
-PETSC_INTERN PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip);
-
 /* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, on whichever side, and has the memory; if not, `work` holds nothing. The second for those with a reduction less */
 PETSC_INTERN PetscErrorCode TCBCGSResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCBCGSSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);

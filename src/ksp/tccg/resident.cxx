@@ -7,7 +7,7 @@
 const KSPTCResidentKernel TCCGResidentKernels[KSPTC_BACKENDS] = {
   {KSPTCChipGet_Host, {KSPTCResidentCreate_Host, KSPTCResidentCreate_Host}, KSPTCStreamedCreate_Host},
 #if PETSCTC_HAVE_CUDA
-  {TCCGChipGet_CUDA,  {TCCGResidentCreate_CUDA, TCCGSingleCreate_CUDA},     TCCGStreamedCreate_CUDA }
+  {KSPTCChipGet_CUDA, {TCCGResidentCreate_CUDA, TCCGSingleCreate_CUDA},     TCCGStreamedCreate_CUDA }
 #endif
 };
 

@@ -107,14 +107,10 @@ PETSCTC_HOST_DEVICE void TCCGSetJudged(TCCGScalars &s, PetscTCNorm norm, PetscRe
   else if (norm != PETSCTC_NORM_BETA) s.zz = square;
 }
 
-/* What the device offers to the kernel */
-PETSC_INTERN PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip);
-
 /* Work for calls with this form. can: the device runs the kernel with it, scaled: with a diagonal preconditioner, and has the memory; if not, `work` holds nothing */
 PETSC_INTERN PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 
-/* For forms of thin blocks, with classic recurrences and no null space: what those above and below do with them */
-PETSC_INTERN PetscErrorCode TCCGThinChipGet_CUDA(KSPTCChip *chip);
+/* For forms of thin blocks, with classic recurrences and no null space */
 PETSC_INTERN PetscErrorCode TCCGThinCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 PETSC_INTERN PetscErrorCode TCCGThin_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
@@ -123,7 +119,6 @@ PETSC_INTERN PetscErrorCode TCCGResident_Host(const KSPTCForm *form, const KSPTC
 PETSC_INTERN PetscErrorCode TCCGResident_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);
 
 /* The same with A p carried: v->s is needed. On the host TCCGResident_Host() looks at that */
-PETSC_INTERN PetscErrorCode TCCGSingleChipGet_CUDA(KSPTCChip *chip);
 PETSC_INTERN PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can);
 
 PETSC_INTERN PetscErrorCode TCCGSingle_CUDA(const KSPTCForm *form, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *refused, PetscTCStream stream);

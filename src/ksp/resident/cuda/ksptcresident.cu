@@ -5,6 +5,25 @@
 
 namespace
 {
+__global__ void CompiledForKernel() { }
+
+/* Were the kernels compiled for a GPU that has them? */
+PetscErrorCode HasBulkCopies(int device, PetscBool *has)
+{
+  static int         asked = -1; /* the device that has been asked last */
+  static PetscBool   last;
+  cudaFuncAttributes attributes;
+
+  PetscFunctionBegin;
+  if (asked != device) {
+    PetscCallCUDA(cudaFuncGetAttributes(&attributes, (const void *)CompiledForKernel));
+    last  = (PetscBool)(attributes.ptxVersion >= 90);
+    asked = device;
+  }
+  *has = last;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What a device without room for all blocks at once says, as one that other processes share may */
 PetscErrorCode Launch(const void *kernel, const KSPTCGrid &grid, void *arguments[], PetscBool *refused, cudaStream_t stream)
 {
@@ -63,7 +82,8 @@ PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGrid *grid, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCChip *chip)
+/* No kernel of a solver is asked: to load it takes some ms, and most are never launched */
+PetscErrorCode KSPTCChipGet_CUDA(KSPTCChip *chip)
 {
   int device, cooperative, multiprocessors, most;
 
@@ -73,14 +93,8 @@ PetscErrorCode KSPTCChipOfKernels(const void *const kernels[], int count, KSPTCC
   PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   chip->blocks = cooperative ? PetscMin(multiprocessors, (int)KSPTC_BLOCKS) : 0;
-  chip->shared = most;
-  for (int k = 0; k < count; k++) {
-    cudaFuncAttributes attributes;
-
-    PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernels[k]));
-    chip->shared = PetscMin(chip->shared, (size_t)most - attributes.sharedSizeBytes);
-    chip->bulk   = (PetscBool)(attributes.ptxVersion >= 90);
-  }
+  chip->shared = (size_t)most - KSPTC_STATIC_SHARED;
+  PetscCall(HasBulkCopies(device, &chip->bulk));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -140,9 +154,18 @@ PetscErrorCode KSPTCResidentDestroy_CUDA(KSPTCResidentWork *work)
 
 PetscErrorCode KSPTCResidentLaunch(const void *kernel, const KSPTCGrid *grid, void *problem, KSPTCResidentWork *work, PetscBool *refused, cudaStream_t stream)
 {
-  void *arguments[] = {problem};
+  void     *arguments[] = {problem};
+  PetscBool can         = PETSC_TRUE;
 
   PetscFunctionBegin;
+  if (work->prepared != kernel || work->prepared_blocks != grid->blocks || work->prepared_shared != grid->shared) {
+    PetscCall(KSPTCPrepareKernel(kernel, grid, &can));
+    *refused = (PetscBool)!can;
+    if (!can) PetscFunctionReturn(PETSC_SUCCESS);
+    work->prepared        = kernel;
+    work->prepared_blocks = grid->blocks;
+    work->prepared_shared = grid->shared;
+  }
   PetscCall(Launch(kernel, *grid, arguments, refused, stream));
   if (!*refused) work->calls++;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -20,13 +20,6 @@ const void *const *KernelsOf(Side side)
 }
 } // namespace
 
-PetscErrorCode TCBCGSChipGet_CUDA(KSPTCChip *chip)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels, 3 * PER_SIDE, chip));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode CreateWork(const KSPTCForm *form, PetscBool scaled, bool single, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;

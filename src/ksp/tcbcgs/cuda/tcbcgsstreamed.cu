@@ -300,11 +300,8 @@ const void *KernelOf(const AIJTCLayout *layout)
 
 PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
-  const void *const kernel = KernelOf(layout);
-
   PetscFunctionBegin;
-  PetscCall(PrepareWindows(layout, can));
-  if (*can) PetscCall(KSPTCStreamedCreate(&kernel, 1, layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, KEPT, work, can));
+  PetscCall(KSPTCStreamedCreate(layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, KEPT, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -22,8 +22,6 @@ __device__ __forceinline__ double *Kept(const AnyProblem &P, int vector)
   return P.kept + (PetscCount)vector * P.m;
 }
 
-/* By way of windows, where they are for the layout, the vectors and the device. can: the device runs that kernel, or there are none */
-PetscErrorCode PrepareWindows(const AIJTCLayout *layout, PetscBool *can);
 PetscErrorCode RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream);
 
 /* Sums, test and record of iteration `it`, by one thread of every block, with sums of the same bits */

@@ -284,14 +284,6 @@ static const void *KernelOf(bool scaled, bool valued)
   return scaled ? (const void *)WindowedKernel<true, false> : (const void *)WindowedKernel<false, false>;
 }
 
-PetscErrorCode tcbcgsstreamed::PrepareWindows(const AIJTCLayout *layout, PetscBool *can)
-{
-  PetscFunctionBegin;
-  *can = PETSC_TRUE;
-  for (int k = 0; k < 4 && *can; k++) PetscCall(KSPTCWindowedPrepare(KernelOf(k / 2, k % 2), layout, VECTORS, can));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode tcbcgsstreamed::RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCBCGSScalars> *chunk, const TCBCGSVectors *v, TCBCGSWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
   const PetscScalar *const multiplied[] = {work->vectors, v->s};

@@ -20,20 +20,6 @@ const void *const *KernelsOf(Kind kind)
 }
 } // namespace
 
-PetscErrorCode TCCGChipGet_CUDA(KSPTCChip *chip)
-{
-  PetscErrorCode (*const others[])(KSPTCChip *) = {TCCGThinChipGet_CUDA, TCCGSingleChipGet_CUDA};
-  KSPTCChip of_others;
-
-  PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels, 3 * PER_KIND, chip));
-  for (auto get : others) { /* forms take it to the last byte, whichever kernel takes them */
-    PetscCall(get(&of_others));
-    chip->shared = PetscMin(chip->shared, of_others.shared);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode TCCGResidentCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;

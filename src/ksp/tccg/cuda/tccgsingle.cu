@@ -294,13 +294,6 @@ const void *const *KernelsOf(bool scaled)
 }
 } // namespace
 
-PetscErrorCode TCCGSingleChipGet_CUDA(KSPTCChip *chip)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels, PETSC_STATIC_ARRAY_LENGTH(kernels), chip));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode TCCGSingleCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;

@@ -240,8 +240,7 @@ const void *const *KernelsOf(const AIJTCLayout *layout)
 PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(PrepareWindows(layout, can));
-  if (*can) PetscCall(KSPTCStreamedCreate(KernelsOf(layout), KERNELS, layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, KEPT, work, can));
+  PetscCall(KSPTCStreamedCreate(layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, KEPT, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -27,8 +27,6 @@ __device__ __forceinline__ double *Kept(const AnyProblem &P, int vector)
 /* With so many rows to a lane: kernels of iterations that carry A p, in the other file, which compiles beside this */
 const void *SingleKernelOf(const AIJTCLayout *layout);
 
-/* By way of windows (tccgwindowed.cu, tccgwindowedsingle.cu), where they are for the layout, the vectors and the device. can: the device runs these kernels, or there are none */
-PetscErrorCode PrepareWindows(const AIJTCLayout *layout, PetscBool *can);
 PetscErrorCode RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream);
 
 __device__ __forceinline__ double Scale(const Problem &P, int row)

@@ -11,13 +11,6 @@ namespace
 const void *const kernels[] = {(const void *)ResidentKernel<ThinShare<PLAIN>>, (const void *)ResidentKernel<ThinShare<SCALED>>};
 } // namespace
 
-PetscErrorCode TCCGThinChipGet_CUDA(KSPTCChip *chip)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPTCChipOfKernels(kernels, PETSC_STATIC_ARRAY_LENGTH(kernels), chip));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Vectors of a solver in device memory: A p, r, x, and the diagonal */
 PetscErrorCode TCCGThinCreate_CUDA(const KSPTCForm *form, PetscBool scaled, KSPTCResidentWork *work, PetscBool *can)
 {

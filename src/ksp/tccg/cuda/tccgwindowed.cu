@@ -178,14 +178,6 @@ static const void *KernelOf(bool single, bool scaled, bool valued)
   return scaled ? (const void *)WindowedKernel<true, false> : (const void *)WindowedKernel<false, false>;
 }
 
-PetscErrorCode tccgstreamed::PrepareWindows(const AIJTCLayout *layout, PetscBool *can)
-{
-  PetscFunctionBegin;
-  *can = PETSC_TRUE;
-  for (int k = 0; k < 8 && *can; k++) PetscCall(KSPTCWindowedPrepare(KernelOf(k / 4, k / 2 % 2, k % 2), layout, VectorsOf(k / 2 % 2), can));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode tccgstreamed::RunWindowed(const AIJTCLayout *layout, const KSPTCChunk<TCCGScalars> *chunk, const TCCGVectors *v, TCCGWork *steps, KSPTCResidentWork *work, PetscBool *taken, PetscBool *refused, cudaStream_t stream)
 {
   const PetscScalar *const multiplied[] = {work->vectors, work->vectors};
