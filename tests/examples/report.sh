@@ -66,6 +66,10 @@ if has KSPSolve; then # PETSc can be built without a log
   check 'the second solve is a stage of the log' '[ "$status" = 0 ] && [ "$(awk "\$1 == \"KSPSolve\" { print \$2 }" stage.txt)" = 1 ]'
   ! has CpuToGpu || check 'its copies in the log are those of the block: none' '[ "$(cell "bytes copied, second solve" 1)" = 0 ] && awk "{ copies += \$(NF - 4) + \$(NF - 3) + \$(NF - 2) + \$(NF - 1) } END { exit copies != 0 }" stage.txt'
 fi
+# What comes before the first iteration has events of its own, which the second solve does not have again
+run 1 -f "$matrix" -repeat 2 -log_view -ksp_tccg_resident true "${backend[@]}"
+events() { awk -v stage="$1" '/^-----/ { on = 0 } /Event Stage/ { on = $0 ~ stage"$" } on && $1 ~ /^(MatAIJTCBuild|MatAIJTCRefresh|KSPTCForm|KSPTCLoad)$/ { printf "%s %s;", $1, $2 }' <<<"$output"; }
+! has KSPSolve || check "events of the first solve ($(events "First solve")), none of the second" '[ "$status" = 0 ] && [ "$(events "First solve")" = "KSPTCForm 1;KSPTCLoad 1;" ] && [ -z "$(events "Second solve")" ]'
 ! gpu || check 'a GPU: what a program on the host pays for its vectors' 'positive "vectors to and fro, ms" 1'
 
 # The picture

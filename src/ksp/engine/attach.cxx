@@ -164,8 +164,9 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
   if (tc->last_call) {
     const PetscBool thin = (PetscBool)(!tc->resident.layout && KSPTCIsThin(&tc->resident));
 
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s%s\n", tc->last_call,
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  resident, %" PetscInt_FMT " iterations in a call%s%s%s\n", tc->last_call,
                                      tc->resident.layout ? ", the matrix read from its layout" : (tc->resident.work.in_part ? ", part of the matrix read from device memory" : ""),
+                                     !tc->resident.layout && tc->resident.by_region ? ", rows by region of the matrix' graph" : "",
                                      !thin ? "" : (tc->resident.thin.rows > 1 ? ", vectors in device memory but for two" : ", vectors in device memory but for one")));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -80,11 +80,12 @@ typedef struct {
   PetscBool                  scaled_never; /* .. or even these have no room */
   PetscBool                  only_thin;    /* is that what the form was made for? */
   PetscBool                  fits;
-  PetscBool                  pays;   /* not: so much of the matrix would be read from device memory that a form is not worth it */
-  KSPTCForm                  form;   /* nothing unless it fits */
-  const AIJTCLayout         *layout; /* of the solve under way, NULL if the matrix is in the form */
-  PetscCount                 nnz;    /* of the matrix */
-  PetscBool                  made;   /* the work has been made, for .. */
+  PetscBool                  pays;      /* not: so much of the matrix would be read from device memory that a form is not worth it */
+  KSPTCForm                  form;      /* nothing unless it fits */
+  PetscBool                  by_region; /* its rows are dealt by region of the graph */
+  const AIJTCLayout         *layout;    /* of the solve under way, NULL if the matrix is in the form */
+  PetscCount                 nnz;       /* of the matrix */
+  PetscBool                  made;      /* the work has been made, for .. */
   PetscBool                  scaled;
   PetscInt                   streamed[2]; /* .. slices of a layout, and rows of a lane, or 0 */
   KSPTCVariant               made_for;    /* .. the form, with these recurrences */

@@ -149,9 +149,21 @@ static PetscErrorCode MatSeqAIJCopySubArray_SeqAIJTC(Mat A, PetscInt n, const Pe
 }
 #endif
 
+/* The parent makes a matrix of A's type, which knows nothing of A's settings */
+static PetscErrorCode MatPermute_SeqAIJTC(Mat A, IS rows, IS cols, Mat *B)
+{
+  const MatAIJTCClass *c = MatAIJTCClassOf(A);
+
+  PetscFunctionBegin;
+  PetscCall((*c->parent.permute)(A, rows, cols, B));
+  PetscCall(MatAIJTCSettingsCopy(A, *B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatAIJTCSetOps_SeqOther(MatAIJTCClass *c)
 {
   PetscFunctionBegin;
+  c->mine.permute = MatPermute_SeqAIJTC;
   PetscCall(MatAIJTCSetOps_Diagonal(c));
 #if PETSCTC_HAVE_CUDA
   if (c->cuda) {
