@@ -19,10 +19,16 @@ if(PETSCTC_WERROR)
     $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>
     "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Werror all-warnings -Xcompiler=-Werror>")
 endif()
-# Line tables make up most of a kernel object: only in Debug. CUDA unpacks the code of a file when its first kernel is launched: packed for size a first solve takes 4 to 7 ms longer (nvcc 12.8 and newer)
+# Line tables make up most of a kernel object: only in Debug
 target_compile_options(petsctc_flags INTERFACE $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<CONFIG:Debug>>:-lineinfo>)
+# CUDA unpacks the code of a file when its first kernel is launched: packed for size, to a quarter, a first solve takes 4 to 10 ms longer (nvcc 12.8 and newer)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
-  target_compile_options(petsctc_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=speed>)
+  if(PETSCTC_QUICK)
+    set(packed size)
+  else()
+    set(packed speed)
+  endif()
+  target_compile_options(petsctc_flags INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:--compress-mode=${packed}>)
 endif()
 
 if(PETSCTC_QUICK AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.9) # which has that flag

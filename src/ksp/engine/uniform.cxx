@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <petsc/private/pcimpl.h>
+#include <petsctc/private/petsctcdevice.h>
 #include <../src/ksp/engine/kspengine.h>
 
 /* May it be one number? Then nothing of the user's may change it within the solve, and it must be that of the matrix as it is, which shows when it has changed. Those of other types and absolute values depend on more than the matrix */
@@ -32,22 +33,46 @@ static PetscErrorCode KSPTCMayBeUniform(KSP ksp, KSPTC tc, PetscBool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-   0 where the diagonal is not the same everywhere, not positive, or far from 1: sums lack factors of it that PETSc's have, and so leave the range of numbers with other norms of b. The least and the largest may overlook
-   NaN, which the sum does not
-*/
+/* The least and the largest number of a diagonal, and whether all are finite. On the host in one pass, for which VecMin() and its like take ten times as long; no norm on a GPU, for which PETSc starts cuBLAS, which takes 10 ms */
+static PetscErrorCode KSPTCRangeOf(Vec diagonal, PetscReal *least, PetscReal *most, PetscBool *finite)
+{
+  const PetscScalar *d;
+  PetscScalar        sum = 0.0;
+  PetscMPIInt        size;
+  PetscBool          device;
+  PetscInt           n, differ = 0;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)diagonal), &size));
+  PetscCall(PetscTCVecOnDevice(diagonal, &device));
+  PetscCall(VecGetLocalSize(diagonal, &n));
+  if (size == 1 && !device && n > 0) {
+    PetscCall(VecGetArrayRead(diagonal, &d));
+    for (PetscInt k = 0; k < n; k++) differ += d[k] != d[0];
+    *least  = PetscRealPart(d[0]);
+    *most   = differ ? PETSC_MAX_REAL : *least; /* which, nobody asks */
+    *finite = (PetscBool)!PetscIsInfOrNanScalar(d[0]);
+    PetscCall(VecRestoreArrayRead(diagonal, &d));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecMin(diagonal, NULL, least));
+  PetscCall(VecMax(diagonal, NULL, most));
+  if (*least == *most) PetscCall(VecSum(diagonal, &sum)); /* both may overlook NaN */
+  *finite = (PetscBool)!PetscIsInfOrNanScalar(sum);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* 0 where the diagonal is not the same everywhere, not positive, or far from 1: sums lack factors of it that PETSc's have, and so leave the range of numbers with other norms of b */
 static PetscErrorCode KSPTCUniformNumber(KSP ksp, Vec work, PetscReal *number)
 {
   const PetscReal range = PetscDefined(USE_REAL_SINGLE) ? 1e2 : 1e6;
   PetscReal       least, most;
-  PetscScalar     sum = 0.0;
+  PetscBool       finite;
 
   PetscFunctionBegin;
   PetscCall(PCJacobiGetDiagonal(ksp->pc, work, NULL));
-  PetscCall(VecMin(work, NULL, &least));
-  PetscCall(VecMax(work, NULL, &most));
-  if (least == most) PetscCall(VecSum(work, &sum)); /* no norm: for that PETSc starts cuBLAS, which takes 10 ms */
-  *number = least == most && !PetscIsInfOrNanScalar(sum) && least >= (PetscReal)1.0 / range && least <= range ? least : (PetscReal)0.0;
+  PetscCall(KSPTCRangeOf(work, &least, &most, &finite));
+  *number = least == most && finite && least >= (PetscReal)1.0 / range && least <= range ? least : (PetscReal)0.0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
