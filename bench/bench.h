@@ -34,7 +34,7 @@ struct Settings {
   std::string              method; /* of the iterations; empty: by the matrix */
   std::string              values, folder, json, command;
   PetscBool                setup = PETSC_TRUE, operations = PETSC_FALSE, ksp = PETSC_FALSE, host = PETSC_FALSE;
-  PetscInt                 batches = 10, products = 20, iterations = 100, columns = 1;
+  PetscInt                 batches = 10, products = 20, iterations = 100, columns = 1, shuffle = 0;
   PetscReal                limit      = 0.3; /* seconds that the batches of a measurement may take together */
   PetscReal                copy_bytes = 0.0; /* of the copy that bandwidth is measured with; 0: by the machine */
 };

@@ -394,6 +394,34 @@ void RandomizeValues(Csr *A)
   }
 }
 
+/* Numbers the rows of a square matrix at random, and the columns likewise: another numbering for each seed */
+void Shuffle(uint64_t seed, Csr *A)
+{
+  const PetscInt                                m = A->m;
+  std::vector<PetscInt>                         number(m), row(m);
+  std::vector<std::pair<PetscInt, PetscScalar>> entries;
+  Csr                                           B = *A;
+
+  for (PetscInt r = 0; r < m; r++) row[r] = r;
+  for (PetscInt r = m - 1; r > 0; r--) std::swap(row[r], row[(size_t)(Hash(seed * 0x9e3779b97f4a7c15ull + (uint64_t)r) % (uint64_t)(r + 1))]);
+  for (PetscInt r = 0; r < m; r++) number[row[r]] = r;
+  for (PetscInt r = 0; r < m; r++) {
+    const PetscInt old = row[r];
+
+    entries.clear();
+    for (PetscInt k = A->i[old]; k < A->i[old + 1]; k++) entries.emplace_back(number[A->j[k]], A->a[k]);
+    std::sort(entries.begin(), entries.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    B.i[r + 1] = B.i[r] + (PetscInt)entries.size();
+    for (size_t k = 0; k < entries.size(); k++) {
+      B.j[B.i[r] + (PetscInt)k] = entries[k].first;
+      B.a[B.i[r] + (PetscInt)k] = entries[k].second;
+    }
+  }
+  A->i.swap(B.i);
+  A->j.swap(B.j);
+  A->a.swap(B.a);
+}
+
 bool FileExists(const std::string &name)
 {
   PetscBool exists = PETSC_FALSE;
@@ -498,6 +526,7 @@ PetscErrorCode CsrCreate(const Settings *settings, const std::string &spec, Csr 
     PetscCheck(problem.empty(), PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "Matrix %s: %s", spec.c_str(), problem.c_str());
   }
   if (settings->values == "random") RandomizeValues(A);
+  if (settings->shuffle && A->m == A->n) Shuffle((uint64_t)settings->shuffle, A);
   PetscCall(PetscTime(&stop));
   A->seconds = stop - start;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -2,6 +2,7 @@ static char help[] = "Measures products, set-up and solver iterations of MATAIJT
   -bench_matrices <list>         files (Matrix Market .mtx, .mtx.gz, or PETSc binary) and generators, as 7pt:101,tet:1000000:rcm,a.mtx.gz; paper18 and test stand for lists\n\
   -bench_folder <folder>         where files of matrices lie (the paper's too: those that are there replace their generators)\n\
   -bench_values <own|random>     values of the matrix, or distinct ones of full precision on its pattern (default own)\n\
+  -bench_shuffle <seed>          square matrices numbered at random, otherwise for each seed (default 0: as they are)\n\
   -bench_products <list>         variants: standard (default), all, FORM[-COMPRESS] (auto, tensor, core, row; auto, pattern, value, off), cusparse-default, -alg1, -alg2, aijcusparse, aij\n\
   -bench_setup <bool>            building and refreshing layouts too (default true)\n\
   -bench_operations <bool>       products with dot products, and with 8 dense columns, too (default false)\n\
@@ -67,11 +68,13 @@ static PetscErrorCode ReadSettings(int argc, char **argv, Settings *s)
   PetscCall(PetscOptionsGetBool(nullptr, nullptr, "-bench_host", &s->host, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_ksp_iterations", &s->iterations, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_ksp_columns", &s->columns, nullptr));
+  PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_shuffle", &s->shuffle, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_repeat", &s->batches, nullptr));
   PetscCall(PetscOptionsGetInt(nullptr, nullptr, "-bench_batch", &s->products, nullptr));
   PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-bench_limit", &s->limit, nullptr));
   PetscCall(PetscOptionsGetReal(nullptr, nullptr, "-bench_copy_bytes", &s->copy_bytes, nullptr));
   PetscCheck(s->values == "own" || s->values == "random", PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-bench_values %s: own or random", s->values.c_str());
+  PetscCheck(s->shuffle >= 0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-bench_shuffle %" PetscInt_FMT ": 0 or the number of a numbering", s->shuffle);
   PetscCheck(s->batches > 0 && s->products > 0 && s->iterations > 0 && s->columns > 0 && s->limit > 0.0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT,
              "-bench_repeat, -bench_batch, -bench_ksp_iterations, -bench_ksp_columns and -bench_limit must be positive");
   PetscCheck(s->method.empty() || s->method == KSPCG || s->method == KSPBCGS || s->method == KSPCR, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-bench_ksp_method %s: cg, bcgs or cr", s->method.c_str());

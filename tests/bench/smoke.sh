@@ -65,6 +65,16 @@ for m in j["matrices"]:
     assert by["auto-pattern"] >= 8 * m["nonzeros"], by # values that do not compress
 END'
 
+# The same matrix, numbered at random: products are verified, and no two numberings read alike
+run -bench_matrices 7pt:20,cage10.mtx.gz,kkt:300:200:900:17:1 -bench_folder "$data" -bench_shuffle 3 -bench_products auto,aij -bench_json shuffled.json
+check 'numbered at random' '[ $status = 0 ] && json shuffled.json <<"END"
+import json, sys
+m = json.load(open(sys.argv[1]))["matrices"]
+assert [x["nonzeros"] for x in m[:2]] == [53600, 150645] and m[0]["symmetric"]
+assert all(p["verified"] for x in m for p in x["products"])
+assert m[0]["products"][0]["matrix_bytes"] > 2 * m[0]["nonzeros"], m[0]["products"][0] # a grid no more
+END'
+
 run -bench_matrices nosuch:3,7pt:x,sw2:100,diag:40,nosuch.mtx -bench_products nosuch,aij,auto -bench_json errors.json
 check 'failed cases are rows' '[ $status = 1 ] && grep -q "^5 matrices, 5 failures" output && json errors.json <<"END"
 import json, sys
