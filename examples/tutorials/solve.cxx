@@ -36,6 +36,7 @@ What the report says:\n\
 
 #include <petsctc.h>
 
+#include <regex>
 #include <unistd.h>
 
 static PetscErrorCode ReadSettings(Settings *s)
@@ -55,7 +56,7 @@ static PetscErrorCode ReadSettings(Settings *s)
   PetscCall(PetscOptionsString("-solve_csv", "Append the results to this file", "", s->csv, s->csv, sizeof(s->csv), nullptr));
   PetscCall(PetscOptionsString("-solve_plot", "Draw the residual against time to this SVG file", "", s->plot, s->plot, sizeof(s->plot), nullptr));
   PetscCall(PetscOptionsGetAll(nullptr, &all));
-  s->progress = isatty(STDERR_FILENO) && !strstr(all, "-ksp_monitor") ? PETSC_TRUE : PETSC_FALSE; /* a monitor shows it by itself */
+  s->progress = isatty(STDERR_FILENO) && !std::regex_search(all, std::regex("-ksp_monitor($|[ _])")) ? PETSC_TRUE : PETSC_FALSE; /* a monitor shows it by itself */
   PetscCall(PetscFree(all));
   PetscCall(PetscOptionsBool("-solve_progress", "Show the progress of long solves on stderr", "", s->progress, &s->progress, nullptr));
   PetscOptionsEnd();

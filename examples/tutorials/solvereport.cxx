@@ -131,7 +131,7 @@ static bool DescribeFused(const std::string &view, Outcome *o)
   }
   if (ViewLine(view, "the preconditioner is ", &line)) o->ran += ", the preconditioner is " + line;
   if (ViewLine(view, "recurrences with a reduction less", &line)) o->ran += ", a reduction less an iteration";
-  if (!o->gpu) o->why = "no GPU is used";
+  if (!o->gpu) o->why = std::string("no GPU is used") + (o->why.empty() ? "" : "; ") + o->why;
   return true;
 }
 

@@ -70,3 +70,6 @@ build_group() {
 jobs=${PETSCTC_JOBS:-$(env -u OMP_NUM_THREADS nproc)}
 ab() { python3 "$here/ab.py" --petsc "$PETSC_DIR" --tree "$tree" --jobs "$jobs" "$@"; }
 plugin_options="-dll_append $PETSCTC_LIB -petsctc_summary"
+# Where there is no GPU the groups are about the layout, which a user has on the host only where it is faster. The folders run as a user's programs
+by_layout=
+"$here/../has_gpu.sh" || by_layout="-mat_aijtc_backend host"

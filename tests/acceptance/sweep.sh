@@ -73,4 +73,4 @@ generate_scripts
 build_programs $(cut -d'|' -f3 "$list" | sort -u)
 flock -u 9
 ab --title "sweep" --work "$work/sweep" --commands "$list" --require mult group:fused --stock "-mat_type aij -dm_mat_type aij" \
-  --plugin "-mat_type aijtc -dm_mat_type aijtc $plugin_options"
+  --plugin "-mat_type aijtc -dm_mat_type aijtc $plugin_options $by_layout"

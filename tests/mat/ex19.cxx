@@ -3,9 +3,9 @@ static char help[] = "Who multiplies on the host: the parent, or for stencils wi
 #include <petsctc.h>
 #include "check.h"
 
+static PetscInt  SIDE   = 12, ROWS;    /* of the grid; -side 16 has lines that samples at equal distances would all begin with */
+static PetscBool forced = PETSC_FALSE; /* the layout is asked for */
 enum {
-  SIDE          = 12,
-  ROWS          = SIDE * SIDE * SIDE,
   BUILD_AFTER   = 64, /* src/mat/aijtc/hostchoice.cxx */
   REFRESH_AFTER = 8
 };
@@ -38,7 +38,7 @@ static PetscErrorCode Stencil(MatType type, PetscBool scatter, Mat *A)
 
 typedef struct {
   Mat A, R; /* ours, and MATAIJ */
-  Vec x, y, s;
+  Vec x, y, s, t;
 } Pair;
 
 static PetscErrorCode PairBegin(PetscBool scatter, Pair *p)
@@ -48,6 +48,7 @@ static PetscErrorCode PairBegin(PetscBool scatter, Pair *p)
   PetscCall(Stencil(MATSEQAIJ, scatter, &p->R));
   PetscCall(MatCreateVecs(p->A, &p->x, &p->y));
   PetscCall(VecDuplicate(p->y, &p->s));
+  PetscCall(VecDuplicate(p->y, &p->t));
   PetscCall(VecFill(p->x, 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -60,6 +61,7 @@ static PetscErrorCode PairEnd(Pair *p)
   PetscCall(VecDestroy(&p->x));
   PetscCall(VecDestroy(&p->y));
   PetscCall(VecDestroy(&p->s));
+  PetscCall(VecDestroy(&p->t));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -68,6 +70,7 @@ static PetscErrorCode Products(Pair *p, PetscInt n, PetscInt builds, PetscInt re
 {
   MatAIJTCInfo info;
   PetscReal    difference, norm;
+  PetscBool    same, inplace;
 
   PetscFunctionBeginUser;
   PetscCall(MatMult(p->R, p->x, p->s));
@@ -78,6 +81,15 @@ static PetscErrorCode Products(Pair *p, PetscInt n, PetscInt builds, PetscInt re
     PetscCall(VecAXPY(p->y, -1.0, p->s));
     PetscCall(VecNorm(p->y, NORM_INFINITY, &difference));
     PetscCall(Check((PetscBool)(difference <= PETSC_MACHINE_EPSILON * norm), "%s: product %" PetscInt_FMT " differs by %g of %g", what, k, (double)difference, (double)norm)); /* 0 unless PETSc fuses multiplications and additions */
+  }
+  for (Vec y : {p->x, p->s}) { /* unless the layout is asked for, the parent's, and y and z may be one */
+    PetscCall(MatMultAdd(p->A, p->x, y, p->y));
+    PetscCall(MatMultAdd(p->R, p->x, y, p->t));
+    PetscCall(VecEqual(p->y, p->t, &same));
+    PetscCall(VecCopy(y, p->y));
+    PetscCall(MatMultAdd(p->A, p->x, p->y, p->y));
+    PetscCall(VecEqual(p->y, p->t, &inplace));
+    PetscCall(Check((PetscBool)(forced || (same && inplace)), "%s: y + A x differs", what));
   }
   PetscCall(MatAIJTCGetInfo(p->A, &info));
   PetscCall(
@@ -175,12 +187,12 @@ static PetscErrorCode ForcedTests(void)
 
 int main(int argc, char **argv)
 {
-  PetscBool forced = PETSC_FALSE;
-
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscTCInitialize());
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-forced", &forced, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-side", &SIDE, NULL));
+  ROWS = SIDE * SIDE * SIDE;
   PetscCall(forced ? ForcedTests() : AutoTests());
   PetscCall(PetscFinalize());
   return AllFailures > 0;
@@ -192,7 +204,7 @@ int main(int argc, char **argv)
       args: -dll_append ${PETSCTC_LIB} -device_enable none -malloc_debug -malloc_dump
       test:
          suffix: auto
-         args: -mat_aijtc_backend auto
+         args: -mat_aijtc_backend auto -side {{12 16}}
       test:
          suffix: forced
          args: -forced -mat_aijtc_backend host

@@ -83,7 +83,7 @@ enum {
   AIJTC_GATHER_MOST    = 64,   /* slices of a block */
   AIJTC_CLUSTER        = 256,  /* rows of a cluster in the mean */
   AIJTC_CLUSTER_OFFERS = 2,    /* rounds in which few rows are in a cluster, and these offer it to their columns */
-  AIJTC_CLUSTER_ROUNDS = 16
+  AIJTC_CLUSTER_ROUNDS = 31
 };
 
 typedef enum {

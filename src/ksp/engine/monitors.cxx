@@ -148,7 +148,7 @@ PetscErrorCode KSPTCMonitorsSetFromOptions(KSPTC tc, PetscOptionItems PetscOptio
   Logically Collective
 
   Input Parameters:
-+ ksp - a solver of type `KSPTCCG`, `KSPTCBCGS` or `KSPTCCR`; nothing happens for other types
++ ksp - a solver of type `KSPTCCG`, `KSPTCBCGS` or `KSPTCCR`, whose type is set; nothing happens for other types
 - flg - `PETSC_TRUE` if no monitor looks at the solution or the residual, or changes anything of the solve
 
   Options Database Key:

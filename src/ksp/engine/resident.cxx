@@ -235,12 +235,14 @@ static PetscErrorCode KSPTCTryRegions(KSPTC tc, Mat A, const AIJTCLayout *layout
   PetscFunctionBegin;
   if (form->order.regions || form->order.plane > 0 || layout->common || (fitted && before.ghosts <= before.m)) PetscFunctionReturn(PETSC_SUCCESS);
   state->form         = {};
+  state->fits         = PETSC_FALSE;
   form->vectors       = state->vectors;
   form->order.regions = PETSC_TRUE;
 
   const PetscErrorCode ierr   = KSPTCCreateForms(tc, A, form);
   const KSPTCForm      other  = state->form;
-  const bool           better = !ierr && state->fits && (!fitted || other.ghosts < before.ghosts);
+  const bool           fewer  = other.ghosts < before.ghosts && (KSPTCFormIsThin(&before) || !KSPTCFormIsThin(&other)); /* thin blocks read most vectors from device memory */
+  const bool           better = !ierr && state->fits && (!fitted || fewer);
 
   if (fitted) { /* one of two stays */
     state->form = better ? before : other;

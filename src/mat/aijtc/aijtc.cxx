@@ -33,6 +33,7 @@ PetscErrorCode MatAIJTCSetSettings(Mat A, const MatAIJTCSettings *settings)
   PetscCall(MatAIJTCGetData(A, &tc));
   if (!MatAIJTCSameLayout(&tc->settings, settings)) {
     tc->valid       = PETSC_FALSE;
+    tc->host        = {};
     tc->values_vary = PETSC_FALSE;
   }
   tc->settings = *settings;

@@ -203,8 +203,8 @@ PetscErrorCode MatView_AIJTC(Mat A, PetscViewer viewer)
   PetscCall(MatAIJTCGetInfo(A, &info));
   PetscCall(MatAIJTCSumInfo(A, &info));
   PetscCall(MatAIJTCAnyTooLarge(A, &large));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  sliced layout on the %s, products by %s\n", c->cuda ? "GPU" : "host", c->cuda ? MatAIJTCMMATypes[tc->settings.mma] : "the host twin"));
-  if (!c->cuda && !tc->settings.layout) PetscCall(PetscViewerASCIIPrintf(viewer, "    products by %s, until a stencil with few values has been multiplied often: -mat_aijtc_backend host takes the layout always\n", c->parenttype));
+  if (c->cuda || tc->settings.layout) PetscCall(PetscViewerASCIIPrintf(viewer, "  sliced layout on the %s, products by %s\n", c->cuda ? "GPU" : "host", c->cuda ? MatAIJTCMMATypes[tc->settings.mma] : "the host twin"));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "  sliced layout on the host, of stencils with few values that are multiplied often; other products by %s (-mat_aijtc_backend host: all by the layout)\n", c->parenttype));
   if (large) PetscCall(PetscViewerASCIIPrintf(viewer, "    products by %s: the layout counts the rows and columns of a process in 32 bits\n", c->parenttype));
   if (!info.builds) PetscCall(PetscViewerASCIIPrintf(viewer, "    not built yet: no product has asked for it\n"));
   else PetscCall(MatAIJTCViewLayout(c, &tc->settings, &info, viewer));

@@ -211,7 +211,7 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, const MatAIJTCWAXPY *waxp
 
   The product has the bits of `MatMult()`. The sums are added in an order that depends on the layout alone: two calls give the same bits; they differ from those of `VecDot()` by rounding.
 
-  Where the layout does not compute the product (other types, several processes, `-mat_aijtc_check`, vectors in other memory) this is `MatMult()` and `VecDotNorm2()`.
+  Where the layout does not compute the product (other types, several processes, `-mat_aijtc_check`, vectors in other memory, the host without `-mat_aijtc_backend host`) this is `MatMult()` and `VecDotNorm2()`.
 
 .seealso: `MATAIJTC`, `MatMult()`, `VecDotNorm2()`
 @*/

@@ -157,7 +157,7 @@ static PetscErrorCode MatMultAny_SeqAIJTC(Mat A, Vec x, Vec y, Vec z)
   PetscFunctionBegin;
   PetscCall(MatAIJTCChoosePath(A, c, x, y, z, &path));
   PetscCall(MatAIJTCGetData(A, &tc));
-  if (!c->cuda && path == AIJTC_WITH_PARENT) {
+  if (!c->cuda && path == AIJTC_WITH_PARENT && !y) {
     PetscCall(MatAIJTCHostPays(A, c, tc, &pays));
     if (pays) path = AIJTC_WITH_LAYOUT;
   }

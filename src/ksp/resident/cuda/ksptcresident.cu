@@ -74,6 +74,8 @@ PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGrid *grid, Pet
   PetscCallCUDA(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   PetscCallCUDA(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   PetscCallCUDA(cudaFuncGetAttributes(&attributes, kernel));
+  PetscCheck(attributes.sharedSizeBytes <= KSPTC_STATIC_SHARED, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A resident kernel has %zu bytes of static shared memory, more than the %d that KSPTCChipGet_CUDA() leaves for them", attributes.sharedSizeBytes,
+             (int)KSPTC_STATIC_SHARED);
   *can = (PetscBool)(attributes.sharedSizeBytes + grid->shared <= (size_t)most);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallCUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - (int)attributes.sharedSizeBytes));

@@ -17,7 +17,13 @@
 
 #include "slice.h"
 
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__CUDACC__)
+/* The choice is made by an indirect function of the C library, before sanitizers have started */
+#if defined(__has_feature)
+  #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    #define AIJTC_SANITIZED
+  #endif
+#endif
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(AIJTC_SANITIZED)
   #define AIJTC_FOR_EACH_WIDTH __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
   #define AIJTC_FOR_EACH_WIDTH
@@ -49,7 +55,6 @@ inline __attribute__((always_inline)) void AddLanes(uint32_t mask, Value value, 
 {
   constexpr OctetMask bit = {1, 2, 4, 8, 16, 32, 64, 128};
 
-#pragma GCC unroll 4
   for (int k = 0; k < OCTETS; k++) {
     Octet v, c;
 
@@ -70,31 +75,26 @@ inline void AddSome(uint32_t mask, const PetscScalar value[], int step, const Pe
   }
 }
 
-/* The values of the lanes in the mask, from place `first` of a slice on; others are 0 */
+/* The value in a place of a slice */
+inline PetscScalar LoadValue(const AIJTCLayout *layout, uint32_t form, const uint8_t *value, PetscInt place)
+{
+  switch (AIJTCFormValue(form)) {
+  case AIJTC_VALUE_DICT:
+    return layout->dict[value[place]];
+  case AIJTC_VALUE_FLOAT:
+    return (PetscScalar)((const float *)value)[place];
+  default:
+    return ((const PetscScalar *)value)[place];
+  }
+}
+
+/* The values of the lanes in the mask, from place `first` of a slice on; others are 0, or what their holes store */
 inline void LoadLanes(const AIJTCLayout *layout, uint32_t form, const uint8_t *value, uint32_t mask, PetscInt first, PetscScalar to[])
 {
   const bool packed = mask != ~0u && !(form & AIJTC_FORM_SPREAD);
   PetscInt   e      = first;
 
-  for (int l = 0; l < AIJTC_LANES; l++) {
-    const bool has = mask >> l & 1;
-
-    if (packed && !has) {
-      to[l] = 0;
-      continue;
-    }
-    switch (AIJTCFormValue(form)) {
-    case AIJTC_VALUE_DICT:
-      to[l] = layout->dict[value[e]];
-      break;
-    case AIJTC_VALUE_FLOAT:
-      to[l] = (PetscScalar)((const float *)value)[e];
-      break;
-    default:
-      to[l] = ((const PetscScalar *)value)[e];
-    }
-    e++;
-  }
+  for (int l = 0; l < AIJTC_LANES; l++) { to[l] = packed && !(mask >> l & 1) ? (PetscScalar)0 : LoadValue(layout, form, value, e++); }
 }
 
 /* Is the slice one for MultDiagonals()? */
@@ -129,11 +129,8 @@ AIJTC_FOR_EACH_WIDTH inline void MultDiagonals(const AIJTCLayout *layout, const 
       if (!mask) continue;
       if (constant) {
         if (form & AIJTC_FORM_CONST) first = t;
-        if (AIJTCFormValue(form) == AIJTC_VALUE_DOUBLE) given = (const PetscScalar *)value + first;
-        else {
-          LoadLanes(layout, form, value, 1, first, loaded);
-          given = loaded;
-        }
+        loaded[0] = LoadValue(layout, form, value, first);
+        given     = loaded;
       } else {
         for (int g = 0; g < r; g++) first += masks && !(form & AIJTC_FORM_SPREAD) ? __builtin_popcount(masks[(size_t)t * groups + g]) : AIJTC_LANES;
         if (AIJTCFormValue(form) == AIJTC_VALUE_DOUBLE && (mask == ~0u || form & AIJTC_FORM_SPREAD)) given = (const PetscScalar *)value + first;

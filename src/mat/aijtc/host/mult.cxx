@@ -16,8 +16,11 @@
    References
      Lu, Yuan, Yang, Liu, Tensor Core accelerated conjugate gradient solver on GPUs, J. UESTC 55(2), 2026
 */
-#if defined(__GNUC__) && !defined(__clang__)
-  #pragma GCC optimize("fp-contract=off") /* the bits are the same whether or not a CPU has fused multiply-adds */
+/* The bits are the same whether or not a CPU has fused multiply-adds */
+#if defined(__clang__)
+  #pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+  #pragma GCC optimize("fp-contract=off")
 #endif
 #include "diagonals.h"
 #include <algorithm>

@@ -60,7 +60,7 @@ PetscErrorCode SetDictionary(const AIJTCBitsTable *stored, AIJTCLayout *layout)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Room for so many bytes of pattern, of zeros behind those that are there. Twice as much each time: what nobody touches takes no memory */
+/* Room for so many bytes of pattern, twice as much each time */
 PetscErrorCode ReservePattern(PetscCount bytes, PetscCount written, PetscCount *room, uint8_t **pattern)
 {
   uint8_t *larger;
@@ -68,7 +68,7 @@ PetscErrorCode ReservePattern(PetscCount bytes, PetscCount written, PetscCount *
   PetscFunctionBegin;
   if (bytes <= *room) PetscFunctionReturn(PETSC_SUCCESS);
   *room = std::max(2 * *room, std::max(bytes, (PetscCount)65536));
-  PetscCall(PetscCalloc1(*room, &larger));
+  PetscCall(PetscMalloc1(*room, &larger));
   if (written) std::copy(*pattern, *pattern + written, larger);
   PetscCall(PetscFree(*pattern));
   *pattern = larger;
@@ -95,8 +95,10 @@ PetscErrorCode WritePattern(const PetscInt j[], const PetscScalar a[], AIJTCLayo
     layout->npattern += AIJTCSlicePatternBytes(slice, AIJTCKindGroups(AIJTCSliceKind(layout, s), &layout->params));
     PetscCall(CheckAddress(layout->npattern));
     PetscCall(ReservePattern(layout->npattern, before, &room, &layout->pattern));
+    PetscCall(PetscArrayzero(layout->pattern + before, layout->npattern - before));
     PetscCall(AIJTCSliceWritePattern(layout, s, work));
   }
+  if (layout->npattern) PetscCall(PetscRealloc(layout->npattern, &layout->pattern));
   if (layout->params.compress & AIJTC_COMPRESS_VALUE && !stored.many && stored.number >= layout->params.dict_min) PetscCall(SetDictionary(&stored.different, layout));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
