@@ -947,7 +947,7 @@ TEST(LayoutGathers, HalvedWhereAListIsTooLong)
     PetscInt near, far, fit;
   } cases[] = {
     {8,  2,  32},
-    {8,  0,  16},
+    {8,  0,  32},
     {20, 8,  8 },
     {20, 16, 4 }
   };
