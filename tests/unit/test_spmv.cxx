@@ -287,6 +287,22 @@ TEST_P(Spmv, HolesReadNothing)
   }
 }
 
+/* The last slice of a grid whose rows are a multiple of 32 has places for its few holes. Its last slot is constant and stores one number, behind which there is none: it is read alone, as a sanitizer sees */
+TEST_P(Spmv, ConstantsOfSpreadSlicesAreOneNumber)
+{
+  Csr          A = SevenPoint(32);
+  const Vector x = RandomVector(A.n, 9);
+
+  for (PetscInt r = 0; r < A.m; r++) {
+    for (PetscInt e = A.i[r]; e < A.i[r + 1]; e++) A.a[e] = A.j[e] == r ? (PetscScalar)(6 + r % 5) : (PetscScalar)-1;
+  }
+  for (PetscCount dict_min : {(PetscCount)1, PETSC_COUNT_MAX}) { /* numbers of a dictionary, floats */
+    Product product(GetParam(), A, WithBlockSize({PETSC_INT_MAX, PETSC_INT_MAX, 8192, 1, PETSC_DECIDE, AIJTC_COMPRESS_BOTH, dict_min, 0}, A));
+
+    ASSERT_NO_FATAL_FAILURE(ExpectProduct(A, x, nullptr, product.Mult(x)));
+  }
+}
+
 /* A x for integers, exact in any order, x[c] = c % 23 - 11 */
 Vector ExactProduct(const Csr &A, Vector *x)
 {
