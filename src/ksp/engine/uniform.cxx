@@ -66,8 +66,8 @@ static PetscErrorCode KSPTCRangeOf(Vec diagonal, PetscReal *least, PetscReal *mo
 static PetscErrorCode KSPTCUniformNumber(KSP ksp, Vec work, PetscReal *number)
 {
   const PetscReal range = PetscDefined(USE_REAL_SINGLE) ? 1e2 : 1e6;
-  PetscReal       least, most;
-  PetscBool       finite;
+  PetscReal       least = 0.0, most = 0.0;
+  PetscBool       finite = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(PCJacobiGetDiagonal(ksp->pc, work, NULL));
