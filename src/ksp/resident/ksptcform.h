@@ -34,7 +34,7 @@
 
 enum {
   KSPTC_SLICES_LEAST  = 16,   /* slices of a block, where there are fewer than for all blocks */
-  KSPTC_STATIC_SHARED = 1024, /* bytes at most that a kernel has in shared memory besides those that a launch asks for; see KSPTCPrepareKernel() */
+  KSPTC_STATIC_SHARED = 1536, /* bytes at most that a kernel has in shared memory besides those that a launch asks for; see KSPTCPrepareKernel() */
   KSPTC_BLOCKS        = 132,  /* at most: the multiprocessors of an H100 and an H200. A constant, so that sums do not depend on a larger device */
   KSPTC_LANES         = 32,
   KSPTC_LANE_SHARE    = 8,   /* nonzeros of a row that one lane takes, in the mean at most */

@@ -229,8 +229,8 @@ static inline int KSPTCKernelAt(const KSPTCForm *form, KSPTCVectors vectors)
 /* Asks for all the shared memory that a block can have: others may use the kernel with another grid. can: so many blocks run at once with so many bytes */
 PETSC_INTERN PetscErrorCode KSPTCPrepareKernel(const void *kernel, const KSPTCGrid *grid, PetscBool *can);
 /* numbers: published by all rows; record: its bytes; sums: records of the barrier. can: also false where device memory has no room */
-PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
-/* The same for a form, in blocks of so many vectors */
+PETSC_INTERN PetscErrorCode KSPTCResidentWorkCreate(PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
+/* The same for a form, in blocks of so many vectors. can: also false where the device does not run a kernel of kernels[] so */
 PETSC_INTERN PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const KSPTCForm *form, KSPTCVectors vectors, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can);
 /* work->vectors: so many numbers. can: not where device memory has no room; then `work` holds nothing */
 PETSC_INTERN PetscErrorCode KSPTCWorkVectorsCreate(PetscCount numbers, KSPTCResidentWork *work, PetscBool *can);

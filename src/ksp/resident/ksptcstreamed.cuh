@@ -173,8 +173,8 @@ static inline KSPTCGrid KSPTCGridOf(const KSPTCDeal &deal)
   return {(unsigned)deal.blocks, KSPTC_STREAMED_THREADS, deal.shared};
 }
 
-/* For a solver that keeps so many vectors of the rows on the chip, and others in the work. can: also false where the layout is not to be read so */
-static inline PetscErrorCode KSPTCStreamedCreate(const AIJTCLayout *layout, PetscInt least, PetscInt most, size_t record, int sums, PetscCount others, KSPTCResidentWork *work, PetscBool *can)
+/* others: vectors of the solver in device memory. can: also false where the layout is not to be read so. Kernels are loaded when they are launched */
+static inline PetscErrorCode KSPTCStreamedCreate(const AIJTCLayout *layout, size_t record, int sums, PetscCount others, KSPTCResidentWork *work, PetscBool *can)
 {
   KSPTCChip chip;
 
@@ -185,9 +185,7 @@ static inline PetscErrorCode KSPTCStreamedCreate(const AIJTCLayout *layout, Pets
   PetscCall(KSPTCChipGet_CUDA(&chip));
   *can = (PetscBool)(chip.blocks > 0);
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  const KSPTCGrid grid = KSPTCGridOf(KSPTCDealSlices(layout, least, most, &chip));
-
-  PetscCall(KSPTCResidentWorkCreate(NULL, 0, &grid, 0, record, sums, work, can));
+  PetscCall(KSPTCResidentWorkCreate(0, record, sums, work, can));
   if (*can) PetscCall(KSPTCWorkVectorsCreate(others * layout->m, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -100,14 +100,10 @@ PetscErrorCode KSPTCChipGet_CUDA(KSPTCChip *chip)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPTCResidentWorkCreate(const void *const kernels[], int count, const KSPTCGrid *grid, PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
+PetscErrorCode KSPTCResidentWorkCreate(PetscCount numbers, size_t record, int sums, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  *work = {};
-  for (int k = 0; k < count; k++) {
-    PetscCall(KSPTCPrepareKernel(kernels[k], grid, can));
-    if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  *work          = {};
   work->cuda     = PETSC_TRUE;
   work->patience = KSPTC_PATIENCE;
   PetscCall(Allocate((size_t)numbers * sizeof(*work->published), PETSCTC_RECORDS * record, sums * sizeof(*work->sums), work, can));
@@ -120,7 +116,11 @@ PetscErrorCode KSPTCFormWorkCreate(const void *const kernels[], int count, const
   const KSPTCGrid grid = KSPTCGridOf(form, vectors);
 
   PetscFunctionBegin;
-  PetscCall(KSPTCResidentWorkCreate(kernels, count, &grid, numbers, record, sums, work, can));
+  *work = {};
+  *can  = PETSC_TRUE;
+  for (int k = 0; k < count && *can; k++) PetscCall(KSPTCPrepareKernel(kernels[k], &grid, can));
+  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCResidentWorkCreate(numbers, record, sums, work, can));
   work->in_part = KSPTCHoldsPart(form, vectors);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

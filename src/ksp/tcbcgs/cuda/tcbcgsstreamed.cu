@@ -301,7 +301,7 @@ const void *KernelOf(const AIJTCLayout *layout)
 PetscErrorCode TCBCGSStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(layout, LEAST, MOST, sizeof(TCBCGSScalars), Barrier::records, KEPT, work, can));
+  PetscCall(KSPTCStreamedCreate(layout, sizeof(TCBCGSScalars), Barrier::records, KEPT, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

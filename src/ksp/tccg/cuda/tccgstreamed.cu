@@ -168,6 +168,7 @@ __global__ void __launch_bounds__(KSPTC_STREAMED_THREADS, 1) StreamedKernel(cons
   double                                 a  = 0.0; /* of the iteration that x has not followed yet */
   bool                                   alive;
 
+  static_assert(sizeof(shared) + sizeof(told) + sizeof(s) <= KSPTC_STATIC_SHARED, "KSPTCChipGet_CUDA() leaves room for these: no kernel has more");
   if (threadIdx.x == 0) s = *P.scalars;
   const bool out = P.isOut() || s.stop != 0.0;
 
@@ -240,7 +241,7 @@ const void *const *KernelsOf(const AIJTCLayout *layout)
 PetscErrorCode TCCGStreamedCreate_CUDA(const AIJTCLayout *layout, KSPTCResidentWork *work, PetscBool *can)
 {
   PetscFunctionBegin;
-  PetscCall(KSPTCStreamedCreate(layout, LEAST, MOST, sizeof(TCCGScalars), Barrier::records, KEPT, work, can));
+  PetscCall(KSPTCStreamedCreate(layout, sizeof(TCCGScalars), Barrier::records, KEPT, work, can));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
