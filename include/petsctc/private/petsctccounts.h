@@ -13,7 +13,7 @@ typedef struct {
   PetscInt64 columns;         /* and those that were columns of a block */
   PetscInt64 iterations;      /* of all solves */
   PetscInt64 bytes;           /* of the largest layout */
-  PetscBool  cuda;            /* the last layout built is on the GPU */
+  PetscBool  cuda;            /* that one is on the GPU */
   char       why[160];        /* what stood against a faster way the last time */
 } PetscTCCounts;
 
@@ -23,6 +23,7 @@ PETSC_INTERN PetscTCCounts petsctc_counts;
 static inline void PetscTCCountBuild(PetscCount bytes, PetscBool cuda)
 {
   petsctc_counts.builds++;
-  petsctc_counts.bytes = PetscMax(petsctc_counts.bytes, (PetscInt64)bytes);
+  if ((PetscInt64)bytes <= petsctc_counts.bytes) return;
+  petsctc_counts.bytes = (PetscInt64)bytes;
   petsctc_counts.cuda  = cuda;
 }

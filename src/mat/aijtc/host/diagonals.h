@@ -75,69 +75,49 @@ inline void AddSome(uint32_t mask, const PetscScalar value[], int step, const Pe
   }
 }
 
-/* The value in a place of a slice */
-inline PetscScalar LoadValue(const AIJTCLayout *layout, uint32_t form, const uint8_t *value, PetscInt place)
-{
-  switch (AIJTCFormValue(form)) {
-  case AIJTC_VALUE_DICT:
-    return layout->dict[value[place]];
-  case AIJTC_VALUE_FLOAT:
-    return (PetscScalar)((const float *)value)[place];
-  default:
-    return ((const PetscScalar *)value)[place];
-  }
-}
-
 /* The values of the lanes in the mask, from place `first` of a slice on; others are 0, or what their holes store */
-inline void LoadLanes(const AIJTCLayout *layout, uint32_t form, const uint8_t *value, uint32_t mask, PetscInt first, PetscScalar to[])
+inline void LoadLanes(const AIJTCLayout *layout, const AIJTCSliceView *view, uint32_t mask, PetscInt first, PetscScalar to[])
 {
-  const bool packed = mask != ~0u && !(form & AIJTC_FORM_SPREAD);
-  PetscInt   e      = first;
+  const uint32_t placed = view->Placed(mask);
 
-  for (int l = 0; l < AIJTC_LANES; l++) { to[l] = packed && !(mask >> l & 1) ? (PetscScalar)0 : LoadValue(layout, form, value, e++); }
+  for (int l = 0; l < AIJTC_LANES; l++) to[l] = placed >> l & 1 ? AIJTCValueAt(layout, view, first++) : (PetscScalar)0;
 }
 
-/* Is the slice one for MultDiagonals()? */
-inline bool IsOfDiagonals(const AIJTCLayout *layout, const AIJTCSlice *slice, int groups)
+/* Is slice s, one of rows, one for MultDiagonals()? */
+inline bool IsOfDiagonals(const AIJTCLayout *layout, PetscInt s, int groups)
 {
+  const AIJTCSlice *slice = layout->slice + s;
+
   return layout->params.bs == 1 && !layout->list && !(slice->form & AIJTC_FORM_RID) && !AIJTCFormDeltaBytes(slice->form) && slice->row <= layout->m - AIJTC_LANES * groups;
 }
 
 /* z <- A x or y + A x of its rows */
-AIJTC_FOR_EACH_WIDTH inline void MultDiagonals(const AIJTCLayout *layout, const AIJTCSlice *slice, int groups, const PetscScalar x[], const PetscScalar y[], PetscScalar z[])
+AIJTC_FOR_EACH_WIDTH inline void MultDiagonals(const AIJTCLayout *layout, PetscInt s, const PetscScalar x[], const PetscScalar y[], PetscScalar z[])
 {
-  const uint8_t    *bytes = layout->pattern ? layout->pattern + (PetscCount)AIJTC_UNIT * slice->pattern : nullptr;
-  const AIJTCSlot  *slot  = (const AIJTCSlot *)bytes;
-  const uint32_t    form  = slice->form;
-  const uint32_t   *masks = form & AIJTC_FORM_FULL ? nullptr : (const uint32_t *)(bytes + slice->slots * sizeof(AIJTCSlot));
-  const uint8_t    *value = layout->value ? layout->value + (PetscCount)AIJTC_UNIT * slice->value : nullptr;
-  const PetscScalar zero  = 0;
+  AIJTCSliceView view;
 
-  for (int r = 0; r < groups; r++) {
-    const PetscInt row = slice->row + AIJTC_LANES * r;
+  AIJTCSliceOpenStreams(layout, s, &view);
+  const bool doubles = AIJTCFormValue(view.form) == AIJTC_VALUE_DOUBLE;
+
+  for (int r = 0; r < view.groups; r++) {
+    const PetscInt row = layout->slice[s].row + AIJTC_LANES * r;
     Sums           sum = {};
 
-    for (int32_t t = 0; t < slice->slots; t++) {
-      const uint32_t     mask     = masks ? masks[(size_t)t * groups + r] : ~0u;
-      const int64_t      at       = (int64_t)row + slot[t].base;
-      const bool         readable = mask == ~0u || (at >= 0 && at + AIJTC_LANES <= layout->n);
-      const bool         constant = form & AIJTC_FORM_CONST || slot[t].where & AIJTC_SLOT_CONST;
-      PetscInt           first    = (PetscInt)(slot[t].where & ~AIJTC_SLOT_CONST);
-      const PetscScalar *given    = &zero;
+    for (int32_t t = 0; t < view.slots; t++) {
+      const uint32_t     mask     = view.Mask(t, r);
+      const int64_t      at       = (int64_t)row + view.slot[t].base;
+      const bool         readable = mask == ~0u || (at >= 0 && at + AIJTC_LANES <= layout->n), constant = view.Constant(t);
       PetscScalar        loaded[AIJTC_LANES];
+      const PetscScalar *given = loaded;
 
       if (!mask) continue;
-      if (constant) {
-        if (form & AIJTC_FORM_CONST) first = t;
-        loaded[0] = LoadValue(layout, form, value, first);
-        given     = loaded;
-      } else {
-        for (int g = 0; g < r; g++) first += masks && !(form & AIJTC_FORM_SPREAD) ? __builtin_popcount(masks[(size_t)t * groups + g]) : AIJTC_LANES;
-        if (AIJTCFormValue(form) == AIJTC_VALUE_DOUBLE && (mask == ~0u || form & AIJTC_FORM_SPREAD)) given = (const PetscScalar *)value + first;
-        else {
-          LoadLanes(layout, form, value, mask, first, loaded);
-          given = loaded;
-        }
+      if (constant) loaded[0] = AIJTCValueAt(layout, &view, view.ConstantPlace(t));
+      else {
+        PetscInt first = view.Where(t);
+
+        for (int g = 0; g < r; g++) first += __builtin_popcount(view.Placed(view.Mask(t, g)));
+        if (doubles && view.Placed(mask) == ~0u) given = (const PetscScalar *)view.value + first;
+        else LoadLanes(layout, &view, mask, first, loaded);
       }
       const auto same = [given](int, Octet &c) __attribute__((always_inline))
       {

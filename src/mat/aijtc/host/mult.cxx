@@ -31,16 +31,7 @@ namespace
 /* The n values from place `first` of a slice on */
 void LoadValues(const AIJTCLayout *layout, const AIJTCSliceView *view, PetscInt first, int n, PetscScalar value[])
 {
-  switch (AIJTCFormValue(view->form)) {
-  case AIJTC_VALUE_DICT:
-    for (int e = 0; e < n; e++) value[e] = layout->dict[view->value[first + e]];
-    break;
-  case AIJTC_VALUE_FLOAT:
-    for (int e = 0; e < n; e++) value[e] = (PetscScalar)((const float *)view->value)[first + e];
-    break;
-  default:
-    for (int e = 0; e < n; e++) value[e] = ((const PetscScalar *)view->value)[first + e];
-  }
+  for (int e = 0; e < n; e++) value[e] = AIJTCValueAt(layout, view, first + e);
 }
 
 /* Lanes that have an entry; returns how many */
@@ -113,8 +104,8 @@ void OtherRows(const AIJTCLayout *layout, const PetscScalar x[], const PetscScal
   PetscScalar    sum[AIJTC_MAX_PLACES];
 
   for (PetscInt s = layout->nslices[AIJTC_LONG]; s < AIJTCSlicesTotal(layout); s++) {
-    if (s >= of_rows && aijtchost::IsOfDiagonals(layout, layout->slice + s, groups)) {
-      aijtchost::MultDiagonals(layout, layout->slice + s, groups, x, y, z);
+    if (s >= of_rows && aijtchost::IsOfDiagonals(layout, s, groups)) {
+      aijtchost::MultDiagonals(layout, s, x, y, z);
       continue;
     }
     MultSlice(layout, s, x, &view, sum);

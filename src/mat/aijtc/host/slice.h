@@ -186,11 +186,24 @@ struct AIJTCSliceView {
   }
 };
 
-static inline void AIJTCSliceOpen(const AIJTCLayout *layout, PetscInt s, AIJTCSliceView *view)
+/* The value in a place of a slice */
+static inline PetscScalar AIJTCValueAt(const AIJTCLayout *layout, const AIJTCSliceView *view, PetscInt place)
+{
+  switch (AIJTCFormValue(view->form)) {
+  case AIJTC_VALUE_DICT:
+    return layout->dict[view->value[place]];
+  case AIJTC_VALUE_FLOAT:
+    return (PetscScalar)((const float *)view->value)[place];
+  default:
+    return ((const PetscScalar *)view->value)[place];
+  }
+}
+
+/* All but row, ref and remainder */
+static inline void AIJTCSliceOpenStreams(const AIJTCLayout *layout, PetscInt s, AIJTCSliceView *view)
 {
   const AIJTCSlice *slice = layout->slice + s;
   const uint8_t    *bytes = layout->pattern ? layout->pattern + (PetscCount)AIJTC_UNIT * slice->pattern : nullptr;
-  const PetscInt    bs    = layout->params.bs;
 
   view->kind   = AIJTCSliceKind(layout, s);
   view->form   = slice->form;
@@ -206,6 +219,14 @@ static inline void AIJTCSliceOpen(const AIJTCLayout *layout, PetscInt s, AIJTCSl
   view->delta  = bytes ? bytes + AIJTCSliceHeadBytes(slice, view->groups) : nullptr;
   view->list   = layout->list ? layout->list + layout->list_start[s / layout->params.gather] : nullptr;
   view->value  = layout->value ? layout->value + (PetscCount)AIJTC_UNIT * slice->value : nullptr;
+}
+
+static inline void AIJTCSliceOpen(const AIJTCLayout *layout, PetscInt s, AIJTCSliceView *view)
+{
+  const AIJTCSlice *slice = layout->slice + s;
+  const PetscInt    bs    = layout->params.bs;
+
+  AIJTCSliceOpenStreams(layout, s, view);
   for (int q = 0; q < view->places; q++) {
     const PetscInt next = slice->row + (PetscInt)q, r = slice->form & AIJTC_FORM_RID ? layout->rid[next] : (next < layout->m ? next : -1);
 
