@@ -36,8 +36,18 @@ What the report says:\n\
 
 #include <petsctc.h>
 
-#include <regex>
 #include <unistd.h>
+
+/* Is there -ksp_monitor or -ksp_monitor_*? A monitor shows the progress by itself, which -ksp_monitors_norm_only does not. */
+static bool Monitored(const char *options)
+{
+  static const char name[] = "-ksp_monitor";
+
+  for (const char *at = strstr(options, name); at; at = strstr(at + 1, name)) {
+    if (strchr(" _", at[strlen(name)])) return true; /* the end of the options as well: strchr() finds the null character */
+  }
+  return false;
+}
 
 static PetscErrorCode ReadSettings(Settings *s)
 {
@@ -56,7 +66,7 @@ static PetscErrorCode ReadSettings(Settings *s)
   PetscCall(PetscOptionsString("-solve_csv", "Append the results to this file", "", s->csv, s->csv, sizeof(s->csv), nullptr));
   PetscCall(PetscOptionsString("-solve_plot", "Draw the residual against time to this SVG file", "", s->plot, s->plot, sizeof(s->plot), nullptr));
   PetscCall(PetscOptionsGetAll(nullptr, &all));
-  s->progress = isatty(STDERR_FILENO) && !std::regex_search(all, std::regex("-ksp_monitor($|[ _])")) ? PETSC_TRUE : PETSC_FALSE; /* a monitor shows it by itself */
+  s->progress = isatty(STDERR_FILENO) && !Monitored(all) ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscFree(all));
   PetscCall(PetscOptionsBool("-solve_progress", "Show the progress of long solves on stderr", "", s->progress, &s->progress, nullptr));
   PetscOptionsEnd();
