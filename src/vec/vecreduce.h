@@ -19,7 +19,8 @@ enum {
 typedef struct {
   PetscErrorCode (*add)(void *ctx, PetscInt count, PetscScalar sum[], PetscTCStream stream);
   void        *ctx;
-  PetscScalar *sum; /* CUDA: [PETSCTC_MAX_DOTS] in device memory; on the host nothing */
+  PetscScalar *sum;  /* CUDA: [PETSCTC_MAX_DOTS] in device memory; on the host nothing */
+  PetscReal    rows; /* of the vectors of all processes, for steps with a mean */
 } PetscTCAcross;
 
 /* Work space of reductions: partial sums of the blocks and the counter by which the last block knows itself. One per stream of work: reductions that share it must be ordered. */

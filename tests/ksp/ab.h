@@ -85,7 +85,7 @@ static PETSC_UNUSED PetscErrorCode ABCreate(const ABCase *c, KSPType type, KSP *
   PC pc;
 
   PetscFunctionBeginUser;
-  PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
+  PetscCall(KSPCreate(PetscObjectComm((PetscObject)c->A), ksp));
   PetscCall(KSPSetOperators(*ksp, c->A, c->P ? c->P : c->A));
   PetscCall(KSPSetType(*ksp, type));
   PetscCall(KSPSetFromOptions(*ksp)); /* how the fused methods run */

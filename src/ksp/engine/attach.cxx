@@ -139,6 +139,7 @@ static PetscErrorCode KSPDestroy_TC(KSP ksp)
   PetscCall(KSPTCGet(ksp, &tc));
   destroy = tc->parent.destroy;
   PetscCall((*tc->release)(tc));
+  PetscCall(PetscTCCommDestroy(&tc->comm));
   PetscCall(PetscFree(tc));
   PetscCall(PetscObjectCompose((PetscObject)ksp, KSPTCContainer, NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPTCGetSolveCounts_C", NULL));

@@ -34,23 +34,41 @@ static PetscCount KSPTCBlocksEntries(const KSPTCDiagonal *D, PetscInt n)
   return D->bs * KSPTCBlockStride(n) + (bytes + (PetscCount)sizeof(PetscScalar) - 1) / (PetscCount)sizeof(PetscScalar);
 }
 
-/* At the beginning of a solve: the blocks that the preconditioner should have. D->bs is 1 where it has none that steps can apply */
-PetscErrorCode KSPTCBlocksMark(KSP ksp, KSPTCDiagonal *D)
+/* Do steps apply them? They count their rows, and the places in D->d of all processes have numbers */
+static PetscErrorCode KSPTCBlocksFit(KSP ksp, const KSPTCDiagonal *D, PetscInt n, PetscBool *fit)
 {
-  PetscInt n, least;
+  PetscInt64 entries = KSPTCBlocksEntries(D, n);
 
   PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &entries, 1, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)ksp)));
+  *fit = (PetscBool)(entries <= (PetscInt64)PETSC_INT_MAX);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* At the beginning of a solve: the blocks that the preconditioner should have. D->bs, the same on all processes, is 1 where it has none that steps can apply */
+PetscErrorCode KSPTCBlocksMark(KSP ksp, KSPTCDiagonal *D)
+{
+  PetscInt  n, least = PETSC_INT_MAX;
+  PetscBool blocks;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, &blocks, PCPBJACOBI, PCVPBJACOBI, ""));
   PetscCall(KSPTCBlocksShapeOf(ksp, &D->shape));
-  D->bs = D->shape.size;
-  least = D->shape.nblocks ? D->shape.sizes[0] : D->bs;
+  D->bs     = 1;
+  D->varied = PETSC_FALSE;
+  if (!blocks) PetscFunctionReturn(PETSC_SUCCESS);
+  D->bs = PetscMax(D->shape.size, 1);
   for (PetscInt i = 0; i < D->shape.nblocks; i++) {
     D->bs = PetscMax(D->bs, D->shape.sizes[i]);
     least = PetscMin(least, D->shape.sizes[i]);
   }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &D->bs, 1, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)ksp)));
   D->varied = (PetscBool)(least < D->bs);
   PetscCall(MatGetLocalSize(D->P, &n, NULL));
-  if (D->bs <= 1 || D->bs > PETSCTC_MAX_BLOCK || KSPTCBlocksEntries(D, n) > (PetscCount)PETSC_INT_MAX) D->bs = 1;
-  if (D->bs == 1) D->varied = PETSC_FALSE;
+  blocks = (PetscBool)(D->bs > 1 && D->bs <= PETSCTC_MAX_BLOCK);
+  if (blocks) PetscCall(KSPTCBlocksFit(ksp, D, n, &blocks));
+  if (!blocks) D->bs = 1;
+  if (!blocks) D->varied = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,18 +144,19 @@ static PetscErrorCode KSPTCBlocksApply(KSP ksp, Vec x, Vec y)
 /* D->d <- the columns; sum <- their sum, and size <- the sum of their norms. e: work */
 static PetscErrorCode KSPTCBlocksFill(KSP ksp, const KSPTCDiagonal *D, Vec e, Vec sum, PetscReal *size)
 {
-  PetscInt  n;
+  PetscInt  n, first;
   PetscReal norm;
   Vec       column;
   IS        rows;
 
   PetscFunctionBegin;
   *size = 0.0;
+  PetscCall(VecGetOwnershipRange(D->d, &first, NULL));
   PetscCall(VecGetLocalSize(e, &n));
   PetscCall(VecSet(sum, 0.0));
   for (PetscInt k = 0; k < D->bs; k++) {
     PetscCall(KSPTCBlocksSet(D, e, [k](PetscInt, PetscInt component, PetscInt) { return component == k ? 1.0 : 0.0; }));
-    PetscCall(ISCreateStride(PetscObjectComm((PetscObject)D->d), n, (PetscInt)(k * KSPTCBlockStride(n)), 1, &rows));
+    PetscCall(ISCreateStride(PetscObjectComm((PetscObject)D->d), n, (PetscInt)(first + k * KSPTCBlockStride(n)), 1, &rows));
     PetscCall(VecGetSubVector(D->d, rows, &column));
     PetscCall(KSPTCBlocksApply(ksp, e, column));
     PetscCall(VecAXPY(sum, 1.0, column));
@@ -217,6 +236,7 @@ PetscErrorCode KSPTCBlocksTake(KSP ksp, Vec v, KSPTCDiagonal *D)
   PetscFunctionBegin;
   PetscCall(KSPTCBlocksKeyOf(ksp, D, &key));
   PetscCall(KSPTCBlocksKnown(D, &key, v, &known));
+  PetscCall(KSPTCAll(ksp, &known));
   if (known) PetscFunctionReturn(PETSC_SUCCESS);
   D->key.bs = 0; /* should anything fail */
   PetscCall(KSPTCBlocksCreate(D, v));

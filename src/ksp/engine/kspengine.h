@@ -7,6 +7,7 @@
 #include <petsc/private/kspimpl.h>
 #include <petsctc.h>
 #include <petsctc/private/aijtcimpl.h>
+#include <../src/comm/comm.h>
 #include <../src/ksp/step/kspcolumns.h>
 #include <../src/ksp/step/kspsteps.h>
 #include <../src/ksp/resident/ksptcstreamed.h>
@@ -178,6 +179,7 @@ struct _n_KSPTC {
   PetscBool    last_single;        /* the same: had it fewer reductions? */
   PetscInt     last_directions;    /* the same: its solution followed so many iterations together, if more than one */
   const char  *last_why;           /* why the last solve that was not fused was not */
+  char         theirs[192];        /* the same, where another process had the reason */
   const char  *last_why_not_ahead; /* why the last fused solve began no iteration ahead, NULL if it did */
   PetscInt     last_call;          /* iterations of a call of a resident kernel, 0 if the last fused solve was none of its */
   const char  *last_why_not_call;  /* why not, NULL if nobody asked */
@@ -185,6 +187,7 @@ struct _n_KSPTC {
   KSPTCResident resident;
   KSPTCColumns  columns;
   KSPTCUniform  uniform;
+  PetscTCComm   comm; /* of the solver's processes */
 
   /* of the solve under way */
   PetscReal     number;     /* that the preconditioner is, if it is one and not applied, else 0 */
@@ -276,6 +279,11 @@ PETSC_INTERN PetscErrorCode KSPTCDiagonalMark(KSP, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalTake(KSP, Vec, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalKeep(KSP, KSPTCDiagonal *);
 PETSC_INTERN PetscErrorCode KSPTCDiagonalRelease(KSPTCDiagonal *);
+
+/* agree.cxx */
+PETSC_INTERN PetscErrorCode KSPTCAgree(KSP, KSPTC, const char **);
+PETSC_INTERN PetscErrorCode KSPTCAll(KSP, PetscBool *);
+PETSC_INTERN PetscErrorCode KSPTCSetAcross(KSP, KSPTC, PetscTCAcross *);
 
 /* blocks.cxx */
 PETSC_INTERN PetscErrorCode KSPTCBlocksMark(KSP, KSPTCDiagonal *);

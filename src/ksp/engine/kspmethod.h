@@ -336,6 +336,7 @@ static inline PetscErrorCode KSPTCSetUpSteps(KSP ksp, M *m)
   PetscCall(KSPTCCreateWork(m->steps, m->w, &m->have[b]));
   PetscCall(KSPTCUsesTensor(m, &m->w->tensor));
   PetscCall(VecGetLocalSize(ksp->vec_sol, &m->n));
+  PetscCall(KSPTCSetAcross(ksp, m, &m->w->reduce.across));
   m->w->record = NULL; /* of a solve that ended with an error */
   m->w->sums   = NULL; /* of the last one: a resident solver on the host takes its own */
   m->w->made   = {};

@@ -7,7 +7,6 @@
 #include <../src/ksp/engine/kspengine.h>
 #include <petsctc/private/petsctcdevice.h>
 
-/* One process: the local array of an "mpi" vector is all of it */
 static PetscErrorCode KSPTCVecBackend(Vec v, KSPTCBackend *backend, PetscBool *known)
 {
   PetscBool device;
@@ -63,21 +62,20 @@ static PetscErrorCode KSPTCSizesFit(KSP ksp, PetscBool *fit)
 /* Sets `why` when the solve cannot be fused, else the backend that computes it */
 PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
 {
-  PetscMPIInt size;
-  PetscBool   fit = PETSC_FALSE;
+  PetscBool fit = PETSC_FALSE;
 
   PetscFunctionBegin;
   *why           = NULL;
   tc->only_norms = tc->norm_only;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
+  PetscCall(PetscTCCommCreate(PetscObjectComm((PetscObject)ksp), &tc->comm));
   PetscCall((*tc->prepare)(ksp, tc, why));
   if (!tc->fused) *why = "fusing is switched off";
-  else if (size > 1) *why = "more than one process";
   else if (ksp->calc_sings) *why = "eigenvalue estimates were requested";
   if (!*why) PetscCall(KSPTCChooseBackend(ksp, tc, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCSizesFit(ksp, &fit));
-  if (!fit) *why = "matrix and vectors differ in size";
+  if (!*why && tc->comm.size > 1 && tc->backend == KSPTC_CUDA) *why = "more than one process, on GPUs";
+  if (!*why) PetscCall(KSPTCSizesFit(ksp, &fit));
+  if (!*why && !fit) *why = "matrix and vectors differ in size";
+  PetscCall(KSPTCAgree(ksp, tc, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,6 +179,7 @@ PetscErrorCode KSPTCDiagonalTake(KSP ksp, Vec v, KSPTCDiagonal *D)
 
   PetscFunctionBegin;
   PetscCall(KSPTCDiagonalStands(ksp, D, &diagonal));
+  PetscCall(KSPTCAll(ksp, &diagonal));
   if (diagonal && D->bs > 1) {
     PetscCall(KSPTCBlocksTake(ksp, v, D));
     PetscFunctionReturn(PETSC_SUCCESS);

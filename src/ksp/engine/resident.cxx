@@ -36,6 +36,7 @@ static PetscErrorCode KSPTCResidentLegal(KSP ksp, KSPTC tc, Mat A, const Vec v[]
 
   PetscFunctionBegin;
   PetscCall(KSPTCReplayLegal(ksp, tc, why));
+  if (tc->comm.size > 1) *why = "more than one process";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, &known, PCJACOBI, PCNONE, ""));
   if (!known) *why = "the preconditioner is neither none nor jacobi";
@@ -494,7 +495,7 @@ PetscErrorCode KSPTCMayBeginEarly(KSP ksp, KSPTC tc, PetscBool *may)
   PetscFunctionBegin;
   *may = PETSC_FALSE;
   if (choice == KSPTC_RESIDENT_FALSE || (choice == KSPTC_RESIDENT_DECIDE && tc->backend == KSPTC_HOST)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!ksp->guess_zero || ksp->normtype == KSP_NORM_NONE || ksp->max_it <= 0 || tc->number > 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->comm.size > 1 || !ksp->guess_zero || ksp->normtype == KSP_NORM_NONE || ksp->max_it <= 0 || tc->number > 0.0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPTCReplayLegal(ksp, tc, &why));
   *may = (PetscBool)!why;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -38,21 +38,28 @@ static PetscErrorCode KSPTCRangeOf(Vec diagonal, PetscReal *least, PetscReal *mo
 {
   const PetscScalar *d;
   PetscScalar        sum = 0.0;
-  PetscMPIInt        size;
   PetscBool          device;
   PetscInt           n, differ = 0;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)diagonal), &size));
   PetscCall(PetscTCVecOnDevice(diagonal, &device));
   PetscCall(VecGetLocalSize(diagonal, &n));
-  if (size == 1 && !device && n > 0) {
+  if (!device) {
+    PetscReal range[3] = {PETSC_MAX_REAL, PETSC_MAX_REAL, 1.0}; /* least, -most, finite: the least of all processes is wanted of each */
+
     PetscCall(VecGetArrayRead(diagonal, &d));
     for (PetscInt k = 0; k < n; k++) differ += d[k] != d[0];
-    *least  = PetscRealPart(d[0]);
-    *most   = differ ? PETSC_MAX_REAL : *least; /* which, nobody asks */
-    *finite = (PetscBool)!PetscIsInfOrNanScalar(d[0]);
+    if (n) {
+      range[0] = PetscRealPart(d[0]);
+      range[1] = differ ? -PETSC_MAX_REAL : -range[0]; /* which, nobody asks */
+      range[2] = PetscIsInfOrNanScalar(d[0]) ? 0.0 : 1.0;
+      if (range[2] == 0.0) range[0] = range[1] = 0.0; /* NaN has no order */
+    }
     PetscCall(VecRestoreArrayRead(diagonal, &d));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, range, 3, MPIU_REAL, MPIU_MIN, PetscObjectComm((PetscObject)diagonal)));
+    *least  = range[0];
+    *most   = -range[1];
+    *finite = (PetscBool)(range[2] > 0.0);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(VecMin(diagonal, NULL, least));
@@ -112,7 +119,7 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
   const KSPTCUniform *known = &tc->uniform;
   KSPTCUniform        now   = {};
   Mat                 P;
-  PetscBool           may, differs;
+  PetscBool           may, differs, alike, same;
 
   PetscFunctionBegin;
   tc->number = 0.0;
@@ -126,8 +133,10 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
   PetscCall(PetscObjectGetId((PetscObject)ksp->pc, &now.pc));
   PetscCall(PetscObjectStateGet((PetscObject)P, &now.state));
   PetscCall(MatGetNonzeroState(P, &now.nonzerostate));
-  const PetscBool alike = (PetscBool)(known->pc == now.pc && known->id == now.id && known->nonzerostate == now.nonzerostate);
-
+  alike = (PetscBool)(known->pc == now.pc && known->id == now.id && known->nonzerostate == now.nonzerostate);
+  same  = (PetscBool)(known->state == now.state);
+  PetscCall(KSPTCAll(ksp, &alike));
+  PetscCall(KSPTCAll(ksp, &same));
   if (alike && known->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
   if (!alike && !applied) {
     PetscCall(KSPTCSampleDiffers(tc, P, &differs));
@@ -137,7 +146,7 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
     }
   }
   if (!applied) PetscCall(KSP_PCApply(ksp, ksp->vec_rhs, work));
-  if (!alike || known->state != now.state) {
+  if (!alike || !same) {
     PetscCall(KSPTCUniformNumber(ksp, work, &now.number));
     tc->uniform = now;
   }

@@ -110,6 +110,12 @@ PETSCTC_HOST_DEVICE bool PetscTCStepStopped(const typename Step::Scalars &s)
   else return (void)s, false;
 }
 
+/* Rows of which a step with n of them takes the mean */
+static inline PetscReal PetscTCRowsAcross(PetscInt n, const PetscTCReduceWork *work)
+{
+  return work->across.add ? work->across.rows : (PetscReal)n;
+}
+
 /* The bounds of the test, by the first norm's square */
 template <class Scalars>
 PETSCTC_HOST_DEVICE void PetscTCSetBounds(Scalars &s, PetscReal square, const PetscTCBounds &bounds)

@@ -148,7 +148,7 @@ PETSCTC_HOST_DEVICE void TCBCGSAddBreakdown(const TCBCGSScalars &s, const T &v, 
   } else PetscTCAddProduct(sum[0], v, rp);
 }
 
-/* n: rows, of a projection */
+/* n: rows of all processes, of a projection. In the steps, alone: of one process, whose first element is near the mean where that is large, so that nothing cancels in the sums. Of several each has another, and sums are those of v and t as they are */
 template <bool constant>
 PETSCTC_HOST_DEVICE void TCBCGSEndBreakdownOf(TCBCGSScalars &s, const PetscScalar sum[], PetscReal n)
 {
@@ -163,10 +163,11 @@ PETSCTC_HOST_DEVICE void TCBCGSEndBreakdownOf(TCBCGSScalars &s, const PetscScala
 template <bool constant>
 struct TCBCGSBreakdownScaled : PetscTCStep<TCBCGSScalars, 3, 1, TCBCGS_BREAKDOWN_SUMS<constant>> {
   PetscReal n;
+  bool      alone;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.vmean = n > 0.0 ? this->in[0][0] * this->in[1][0] : 0.0;
+    if constexpr (constant) s.vmean = alone && n > 0.0 ? this->in[0][0] * this->in[1][0] : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCBCGSScalars &s, const T in[], T out[], T sum[]) const
@@ -182,10 +183,11 @@ struct TCBCGSBreakdownScaled : PetscTCStep<TCBCGSScalars, 3, 1, TCBCGS_BREAKDOWN
 template <bool constant>
 struct TCBCGSBreakdownBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, TCBCGS_BREAKDOWN_SUMS<constant>, 1> {
   PetscReal n;
+  bool      alone;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.vmean = n > 0.0 ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
+    if constexpr (constant) s.vmean = alone && n > 0.0 ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE T first(const TCBCGSScalars &, const T in[], T[]) const
@@ -305,10 +307,11 @@ struct TCBCGSStabilize : PetscTCStep<TCBCGSScalars, single ? 3 : 2, 0, TCBCGS_ST
 template <bool single, bool constant>
 struct TCBCGSStabilizeScaled : PetscTCStep<TCBCGSScalars, single ? 4 : 3, 1, TCBCGS_STABILIZE_SUMS<single, constant>> {
   PetscReal n;
+  bool      alone;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.tmean = n > 0.0 ? this->in[0][0] * this->in[1][0] : 0.0;
+    if constexpr (constant) s.tmean = alone && n > 0.0 ? this->in[0][0] * this->in[1][0] : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCBCGSScalars &s, const T in[], T out[], T sum[]) const
@@ -324,10 +327,11 @@ struct TCBCGSStabilizeScaled : PetscTCStep<TCBCGSScalars, single ? 4 : 3, 1, TCB
 template <bool single, bool constant>
 struct TCBCGSStabilizeBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, TCBCGS_STABILIZE_SUMS<single, constant>, single ? 2 : 1> {
   PetscReal n;
+  bool      alone;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.tmean = n > 0.0 ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
+    if constexpr (constant) s.tmean = alone && n > 0.0 ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE T first(const TCBCGSScalars &, const T in[], T[]) const
@@ -483,7 +487,8 @@ struct TCBCGSStepsOn {
       breakdown.in[1]  = d;
       breakdown.in[2]  = rp;
       breakdown.out[0] = v;
-      breakdown.n      = (PetscReal)n;
+      breakdown.n      = PetscTCRowsAcross(n, &work->reduce);
+      breakdown.alone  = !work->reduce.across.add;
       return run(n, breakdown, work, stream);
     };
 
@@ -496,7 +501,8 @@ struct TCBCGSStepsOn {
       breakdown.with[0] = rp;
       breakdown.z       = v;
       breakdown.blocks  = *blocks;
-      breakdown.n       = (PetscReal)n;
+      breakdown.n       = PetscTCRowsAcross(n, &work->reduce);
+      breakdown.alone   = !work->reduce.across.add;
       return run(n, breakdown, work, stream);
     };
 
@@ -511,7 +517,8 @@ struct TCBCGSStepsOn {
       stabilize.in[2] = s;
       if constexpr (single) stabilize.in[3] = rp;
       stabilize.out[0] = t;
-      stabilize.n      = (PetscReal)n;
+      stabilize.n      = PetscTCRowsAcross(n, &work->reduce);
+      stabilize.alone  = !work->reduce.across.add;
       return run(n, stabilize, work, stream);
     };
 
@@ -530,7 +537,8 @@ struct TCBCGSStepsOn {
       if constexpr (single) stabilize.with[1] = rp;
       stabilize.z      = t;
       stabilize.blocks = *blocks;
-      stabilize.n      = (PetscReal)n;
+      stabilize.n      = PetscTCRowsAcross(n, &work->reduce);
+      stabilize.alone  = !work->reduce.across.add;
       return run(n, stabilize, work, stream);
     };
 

@@ -477,7 +477,7 @@ struct TCCGStepsOn {
   static PetscErrorCode update_scaled_with(PetscInt n, const PetscScalar p[], const PetscScalar w[], const PetscScalar d[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
   {
     const TCCGProductSums product = TCCGProductSums::of(work);
-    const PetscReal       rows    = (PetscReal)n;
+    const PetscReal       rows    = PetscTCRowsAcross(n, &work->reduce);
 
     return x ? run(n,
                    TCCGUpdateScaled<false, constant>{
@@ -495,7 +495,7 @@ struct TCCGStepsOn {
   static PetscErrorCode update_blocks_with(PetscInt n, const PetscTCBlocks *blocks, const PetscScalar p[], const PetscScalar w[], PetscScalar x[], PetscScalar r[], PetscScalar z[], TCCGWork *work, PetscTCStream stream)
   {
     const TCCGProductSums product = TCCGProductSums::of(work);
-    const PetscReal       rows    = (PetscReal)n;
+    const PetscReal       rows    = PetscTCRowsAcross(n, &work->reduce);
 
     return x ? run(n,
                    TCCGUpdateBlocks<false, constant>{

@@ -1,0 +1,116 @@
+/*
+   Solvers of several processes: before a solve all find out together whether each is about to do the same. Where one cannot fuse the solve none does, and all say its reason. What PETSc asks to be the same everywhere, and is not, is an
+   error on all; otherwise one would wait for sums that another never makes.
+*/
+#include <cstring>
+#include <../src/ksp/engine/kspengine.h>
+
+/* What must be the same on all processes */
+typedef struct {
+  const char *name; /* for the user */
+  PetscInt64  value;
+  PetscReal   shown; /* in a message */
+} KSPTCAgreed;
+
+static KSPTCAgreed KSPTCAgreedInt(const char name[], PetscInt value)
+{
+  return {name, (PetscInt64)value, (PetscReal)value};
+}
+
+/* Its bits: two that differ in the last one end solves in different iterations */
+static KSPTCAgreed KSPTCAgreedReal(const char name[], PetscReal value)
+{
+  PetscInt64 bits = 0;
+
+  static_assert(sizeof(value) <= sizeof(bits), "a real number has more bits than an integer to compare them");
+  std::memcpy(&bits, &value, sizeof(value));
+  return {name, bits, value};
+}
+
+/* The reason of the first process that has one */
+static PetscErrorCode KSPTCTheirReason(KSPTC tc, const char **why)
+{
+  PetscMPIInt rank;
+  PetscInt64  first, least, most;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(tc->comm.comm, &rank));
+  first = *why ? rank : tc->comm.size;
+  PetscCall(PetscTCCommRange(&tc->comm, 1, &first, &least, &most));
+  if (least == tc->comm.size) PetscFunctionReturn(PETSC_SUCCESS);
+  char text[sizeof(tc->theirs)] = "";
+
+  if (rank == least) PetscCall(PetscStrncpy(text, *why, sizeof(text)));
+  PetscCallMPI(MPI_Bcast(text, (PetscMPIInt)sizeof(text), MPI_CHAR, (PetscMPIInt)least, tc->comm.comm));
+  PetscCall(PetscStrncpy(tc->theirs, text, sizeof(tc->theirs)));
+  *why = tc->theirs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* why: this process's reason not to fuse the solve, or NULL. Afterwards that of all. Collective, unless there is one process */
+PetscErrorCode KSPTCAgree(KSP ksp, KSPTC tc, const char **why)
+{
+  const PetscBool default_test = (PetscBool)(ksp->converged == KSPConvergedDefault);
+  const char     *watched      = NULL;
+  PetscReal       mine, other;
+
+  PetscFunctionBegin;
+  if (tc->comm.size <= 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCTheirReason(tc, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPTCReplayLegal(ksp, tc, &watched));
+  const KSPTCAgreed  agreed[] = {KSPTCAgreedReal("the relative tolerance", ksp->rtol),
+                                 KSPTCAgreedReal("the absolute tolerance", ksp->abstol),
+                                 KSPTCAgreedReal("the divergence tolerance", ksp->divtol),
+                                 KSPTCAgreedInt("the most iterations", ksp->max_it),
+                                 KSPTCAgreedInt("the least iterations", ksp->min_it),
+                                 KSPTCAgreedInt("the first iteration whose norm is computed", ksp->chknorm),
+                                 KSPTCAgreedInt("the norm type", ksp->normtype),
+                                 KSPTCAgreedInt("the side of the preconditioner", ksp->pc_side),
+                                 KSPTCAgreedInt("whether the guess is zero", ksp->guess_zero),
+                                 KSPTCAgreedInt("whether the convergence test is PETSc's", default_test),
+                                 KSPTCAgreedInt("whether something looks on at each iteration", watched != NULL),
+                                 KSPTCAgreedInt("the variant of the recurrences", tc->variant),
+                                 KSPTCAgreedInt("how many iterations begin ahead", tc->ahead),
+                                 KSPTCAgreedInt("whether a preconditioner may be one number", tc->factors)};
+  constexpr PetscInt n        = PETSC_STATIC_ARRAY_LENGTH(agreed);
+  PetscInt64         v[n], least[n], most[n];
+
+  for (PetscInt k = 0; k < n; k++) v[k] = agreed[k].value;
+  PetscCall(PetscTCCommRange(&tc->comm, n, v, least, most));
+  for (PetscInt k = 0; k < n; k++) {
+    if (least[k] == most[k]) continue;
+    mine = agreed[k].shown;
+    PetscCallMPI(MPI_Allreduce(&mine, &other, 1, MPIU_REAL, MPIU_MAX, tc->comm.comm));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPIU_REAL, MPIU_MIN, tc->comm.comm));
+    SETERRQ(tc->comm.comm, PETSC_ERR_ARG_INCOMP, "Before a solve on %d processes %s differs between them, from %g to %g: set it to the same everywhere", (int)tc->comm.size, agreed[k].name, (double)mine, (double)other);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is it true on all processes of a solve under way? Collective */
+PetscErrorCode KSPTCAll(KSP ksp, PetscBool *all)
+{
+  KSPTC tc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPTCGet(ksp, &tc));
+  PetscCall(PetscTCCommAll(&tc->comm, *all, all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The seam of the steps of a solve */
+PetscErrorCode KSPTCSetAcross(KSP ksp, KSPTC tc, PetscTCAcross *across)
+{
+  PetscInt rows;
+
+  PetscFunctionBegin;
+  *across = {};
+  if (tc->comm.size <= 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(tc->backend == KSPTC_HOST, tc->comm.comm, PETSC_ERR_PLIB, "Steps on GPUs have no sums over processes");
+  PetscCall(VecGetSize(ksp->vec_sol, &rows));
+  across->add  = PetscTCCommAdd_Host;
+  across->ctx  = &tc->comm;
+  across->rows = (PetscReal)rows;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
