@@ -162,7 +162,7 @@ static PETSC_UNUSED PetscErrorCode ABSay(const char what[], PetscBool ok)
 {
   PetscFunctionBeginUser;
   if (!ok) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", what, ok ? "PASS" : "FAIL"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -214,7 +214,7 @@ static PETSC_UNUSED PetscErrorCode ABSay(const char what[], const char text[])
 {
   PetscFunctionBeginUser;
   if (text[0]) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %s\n", what, text[0] ? text : "PASS"));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", what, text[0] ? text : "PASS"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -412,16 +412,16 @@ static PETSC_UNUSED PetscErrorCode ABMatDiagonal(PetscInt n, const PetscScalar d
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Entries between -1 and 1, the same in every run */
+/* Entries between -1 and 1, the same in every run, however many processes there are */
 static PETSC_UNUSED PetscErrorCode ABVecFill(Vec v, PetscInt seed)
 {
-  PetscInt     n;
+  PetscInt     start, end;
   PetscScalar *a;
 
   PetscFunctionBeginUser;
-  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetOwnershipRange(v, &start, &end));
   PetscCall(VecGetArrayWrite(v, &a));
-  for (PetscInt i = 0; i < n; i++) a[i] = PetscSinReal((PetscReal)(1 + 13 * i + 7 * seed));
+  for (PetscInt i = start; i < end; i++) a[i - start] = PetscSinReal((PetscReal)(1 + 13 * i + 7 * seed));
   PetscCall(VecRestoreArrayWrite(v, &a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -429,6 +429,6 @@ static PETSC_UNUSED PetscErrorCode ABVecFill(Vec v, PetscInt seed)
 static PETSC_UNUSED PetscErrorCode ABFinish(void)
 {
   PetscFunctionBeginUser;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%" PetscInt_FMT " failures\n", ABFailures));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " failures\n", ABFailures));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -6,7 +6,6 @@ static char help[] = "KSPTCCG, KSPTCBCGS and KSPTCCR on several processes, fused
 static PetscErrorCode Distribute(Mat whole, PetscInt rows, Mat *A)
 {
   PetscInt     start, end, n, bs;
-  PetscBool    given;
   MatNullSpace nullsp;
 
   PetscFunctionBeginUser;
@@ -15,9 +14,7 @@ static PetscErrorCode Distribute(Mat whole, PetscInt rows, Mat *A)
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));
   PetscCall(MatSetSizes(*A, rows, rows, n, n));
   PetscCall(MatSetBlockSize(*A, bs));
-  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_type", &given));
-  PetscCall(MatSetType(*A, MATAIJ));
-  if (given) PetscCall(MatSetFromOptions(*A));
+  PetscCall(MatSetFromOptions(*A));
   PetscCall(MatSetUp(*A));
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   for (PetscInt row = start; row < end; row++) {
@@ -36,28 +33,6 @@ static PetscErrorCode Distribute(Mat whole, PetscInt rows, Mat *A)
     PetscCall(MatSetNullSpace(*A, nullsp));
     PetscCall(MatNullSpaceDestroy(&nullsp));
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The same vector whatever the partition */
-static PetscErrorCode Fill(Vec v)
-{
-  PetscInt     start, end;
-  PetscScalar *a;
-
-  PetscFunctionBeginUser;
-  PetscCall(VecGetOwnershipRange(v, &start, &end));
-  PetscCall(VecGetArrayWrite(v, &a));
-  for (PetscInt i = start; i < end; i++) a[i - start] = PetscSinReal((PetscReal)(1 + 13 * i));
-  PetscCall(VecRestoreArrayWrite(v, &a));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Say(const char what[], const char text[])
-{
-  PetscFunctionBeginUser;
-  if (text[0]) ABFailures++;
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %s\n", what, text[0] ? text : "PASS"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -153,10 +128,10 @@ static PetscErrorCode BesidePETSc(void)
     c.side = row.side;
     if (!strcmp(row.stock, KSPBCGS)) c.tune = EndEarly;
     PetscCall(MatCreateVecs(A, NULL, &c.b));
-    PetscCall(Fill(c.b));
+    PetscCall(ABVecFill(c.b, 0));
     PetscCall(ABRunBoth(&c, row.stock, row.type, "part of the steps", row.in_steps, text, sizeof(text)));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%s, matrix %d, %s, %s", row.type, (int)row.matrix, row.pc, KSPNormTypes[row.norm]));
-    PetscCall(Say(name, text));
+    PetscCall(ABSay(name, text));
     PetscCall(VecDestroy(&c.b));
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&whole));
@@ -198,7 +173,7 @@ static PetscErrorCode SolveOn(Mat A, KSPType type, Vec *x, PetscInt *its, PetscI
 
   PetscFunctionBeginUser;
   PetscCall(MatCreateVecs(A, x, &b));
-  PetscCall(Fill(b));
+  PetscCall(ABVecFill(b, 0));
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));
   PetscCall(KSPSetType(ksp, type));
   PetscCall(KSPSetOperators(ksp, A, A));
@@ -268,7 +243,7 @@ static PetscErrorCode Partitions(KSPType type, PetscInt many)
     PetscCall(MatDestroy(&A));
   }
   PetscCall(PetscSNPrintf(name, sizeof(name), "%s, %" PetscInt_FMT " partitions", type, many));
-  PetscCall(Say(name, text));
+  PetscCall(ABSay(name, text));
   PetscCall(VecDestroy(&alone));
   PetscCall(MatDestroy(&whole));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -306,7 +281,7 @@ static PetscErrorCode Disagree(void)
   PetscCall(Create(GRID, &whole));
   PetscCall(Distribute(whole, PETSC_DECIDE, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(Fill(b));
+  PetscCall(ABVecFill(b, 0));
 
   /* one does not want to fuse: none does, and all say so */
   PetscCall(CreateSolver(A, &ksp));
@@ -316,7 +291,7 @@ static PetscErrorCode Disagree(void)
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(ABGetCounts(ksp, &fused, &parent));
   PetscCall(ViewSays((PetscObject)ksp, "fusing is switched off", "ex21.txt", buffer, sizeof(buffer), &says));
-  PetscCall(Say("one does not fuse", fused == 0 && parent == 1 && says ? "" : "FAIL"));
+  PetscCall(ABSay("one does not fuse", fused == 0 && parent == 1 && says ? PETSC_TRUE : PETSC_FALSE));
   PetscCall(KSPDestroy(&ksp));
 
   /* different recurrences: an error on all, which leaves a solver that works */
@@ -327,7 +302,7 @@ static PetscErrorCode Disagree(void)
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = KSPSolve(ksp, b, x);
   PetscCall(PetscPopErrorHandler());
-  PetscCall(Say("unequal options", ierr == (size > 1 ? PETSC_ERR_ARG_INCOMP : PETSC_SUCCESS) ? "" : "FAIL"));
+  PetscCall(ABSay("unequal options", ierr == (size > 1 ? PETSC_ERR_ARG_INCOMP : PETSC_SUCCESS) ? PETSC_TRUE : PETSC_FALSE));
   PetscCall(KSPDestroy(&ksp));
 
   PetscCall(VecDestroy(&x));
@@ -346,7 +321,7 @@ int main(int argc, char **argv)
   PetscCall(Partitions("tcbcgs", 20));
   PetscCall(Partitions("tccr", 10));
   PetscCall(Disagree());
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%" PetscInt_FMT " failures\n", ABFailures));
+  PetscCall(ABFinish());
   PetscCall(PetscFinalize());
   return 0;
 }

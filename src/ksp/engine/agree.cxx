@@ -27,22 +27,12 @@ static KSPTCAgreed KSPTCAgreedReal(const char name[], PetscReal value)
   return {name, bits, value};
 }
 
-/* The reason of the first process that has one */
-static PetscErrorCode KSPTCTheirReason(KSPTC tc, const char **why)
+/* The reason of process `rank`, on all */
+static PetscErrorCode KSPTCReasonOf(KSPTC tc, PetscMPIInt rank, const char **why)
 {
-  PetscMPIInt rank;
-  PetscInt64  first, least, most;
-
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_rank(tc->comm.comm, &rank));
-  first = *why ? rank : tc->comm.size;
-  PetscCall(PetscTCCommRange(&tc->comm, 1, &first, &least, &most));
-  if (least == tc->comm.size) PetscFunctionReturn(PETSC_SUCCESS);
-  char text[sizeof(tc->theirs)] = "";
-
-  if (rank == least) PetscCall(PetscStrncpy(text, *why, sizeof(text)));
-  PetscCallMPI(MPI_Bcast(text, (PetscMPIInt)sizeof(text), MPI_CHAR, (PetscMPIInt)least, tc->comm.comm));
-  PetscCall(PetscStrncpy(tc->theirs, text, sizeof(tc->theirs)));
+  if (*why) PetscCall(PetscStrncpy(tc->theirs, *why, sizeof(tc->theirs)));
+  PetscCallMPI(MPI_Bcast(tc->theirs, (PetscMPIInt)sizeof(tc->theirs), MPI_CHAR, rank, tc->comm.comm));
   *why = tc->theirs;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -53,11 +43,11 @@ PetscErrorCode KSPTCAgree(KSP ksp, KSPTC tc, const char **why)
   const PetscBool default_test = (PetscBool)(ksp->converged == KSPConvergedDefault);
   const char     *watched      = NULL;
   PetscReal       mine, other;
+  PetscMPIInt     rank;
 
   PetscFunctionBegin;
   if (tc->comm.size <= 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPTCTheirReason(tc, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_rank(tc->comm.comm, &rank));
   PetscCall(KSPTCReplayLegal(ksp, tc, &watched));
   const KSPTCAgreed  agreed[] = {KSPTCAgreedReal("the relative tolerance", ksp->rtol),
                                  KSPTCAgreedReal("the absolute tolerance", ksp->abstol),
@@ -74,10 +64,15 @@ PetscErrorCode KSPTCAgree(KSP ksp, KSPTC tc, const char **why)
                                  KSPTCAgreedInt("how many iterations begin ahead", tc->ahead),
                                  KSPTCAgreedInt("whether a preconditioner may be one number", tc->factors)};
   constexpr PetscInt n        = PETSC_STATIC_ARRAY_LENGTH(agreed);
-  PetscInt64         v[n], least[n], most[n];
+  PetscInt64         v[n + 1], least[n + 1], most[n + 1]; /* the last: the first process that has a reason */
 
   for (PetscInt k = 0; k < n; k++) v[k] = agreed[k].value;
-  PetscCall(PetscTCCommRange(&tc->comm, n, v, least, most));
+  v[n] = *why ? rank : tc->comm.size;
+  PetscCall(PetscTCCommRange(&tc->comm, n + 1, v, least, most));
+  if (least[n] < tc->comm.size) {
+    PetscCall(KSPTCReasonOf(tc, (PetscMPIInt)least[n], why));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt k = 0; k < n; k++) {
     if (least[k] == most[k]) continue;
     mine = agreed[k].shown;

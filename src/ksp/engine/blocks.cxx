@@ -67,8 +67,10 @@ PetscErrorCode KSPTCBlocksMark(KSP ksp, KSPTCDiagonal *D)
   PetscCall(MatGetLocalSize(D->P, &n, NULL));
   blocks = (PetscBool)(D->bs > 1 && D->bs <= PETSCTC_MAX_BLOCK);
   if (blocks) PetscCall(KSPTCBlocksFit(ksp, D, n, &blocks));
-  if (!blocks) D->bs = 1;
-  if (!blocks) D->varied = PETSC_FALSE;
+  if (!blocks) {
+    D->bs     = 1;
+    D->varied = PETSC_FALSE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

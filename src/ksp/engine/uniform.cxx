@@ -119,7 +119,7 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
   const KSPTCUniform *known = &tc->uniform;
   KSPTCUniform        now   = {};
   Mat                 P;
-  PetscBool           may, differs, alike, same;
+  PetscBool           may, differs, alike, stands;
 
   PetscFunctionBegin;
   tc->number = 0.0;
@@ -133,11 +133,10 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
   PetscCall(PetscObjectGetId((PetscObject)ksp->pc, &now.pc));
   PetscCall(PetscObjectStateGet((PetscObject)P, &now.state));
   PetscCall(MatGetNonzeroState(P, &now.nonzerostate));
-  alike = (PetscBool)(known->pc == now.pc && known->id == now.id && known->nonzerostate == now.nonzerostate);
-  same  = (PetscBool)(known->state == now.state);
-  PetscCall(KSPTCAll(ksp, &alike));
-  PetscCall(KSPTCAll(ksp, &same));
-  if (alike && known->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
+  alike  = (PetscBool)(known->pc == now.pc && known->id == now.id && known->nonzerostate == now.nonzerostate);
+  stands = (PetscBool)(alike && (known->number == 0.0 || known->state == now.state));
+  PetscCall(KSPTCAll(ksp, &stands));
+  if (stands && known->number == 0.0) PetscFunctionReturn(PETSC_SUCCESS);
   if (!alike && !applied) {
     PetscCall(KSPTCSampleDiffers(tc, P, &differs));
     if (differs) {
@@ -146,7 +145,7 @@ PetscErrorCode KSPTCUniformPC(KSP ksp, KSPTC tc, PetscBool applied, Vec work)
     }
   }
   if (!applied) PetscCall(KSP_PCApply(ksp, ksp->vec_rhs, work));
-  if (!alike || !same) {
+  if (!stands) {
     PetscCall(KSPTCUniformNumber(ksp, work, &now.number));
     tc->uniform = now;
   }

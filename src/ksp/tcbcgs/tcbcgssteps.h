@@ -148,7 +148,16 @@ PETSCTC_HOST_DEVICE void TCBCGSAddBreakdown(const TCBCGSScalars &s, const T &v, 
   } else PetscTCAddProduct(sum[0], v, rp);
 }
 
-/* n: rows of all processes, of a projection. In the steps, alone: of one process, whose first element is near the mean where that is large, so that nothing cancels in the sums. Of several each has another, and sums are those of v and t as they are */
+/* What a step knows of a mean before it: of how many rows, of all processes, and whether to begin with the first element, which is near the mean where that is large, so that nothing cancels in the sums. Not on several processes: each
+   would have another */
+struct TCBCGSMean {
+  PetscReal rows;
+  bool      guesses;
+
+  static TCBCGSMean of(PetscInt n, const PetscTCReduceWork *work) { return {PetscTCRowsAcross(n, work), !work->across.add && n > 0}; }
+};
+
+/* n: rows, of a projection */
 template <bool constant>
 PETSCTC_HOST_DEVICE void TCBCGSEndBreakdownOf(TCBCGSScalars &s, const PetscScalar sum[], PetscReal n)
 {
@@ -162,12 +171,11 @@ PETSCTC_HOST_DEVICE void TCBCGSEndBreakdownOf(TCBCGSScalars &s, const PetscScala
 
 template <bool constant>
 struct TCBCGSBreakdownScaled : PetscTCStep<TCBCGSScalars, 3, 1, TCBCGS_BREAKDOWN_SUMS<constant>> {
-  PetscReal n;
-  bool      alone;
+  TCBCGSMean mean;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.vmean = alone && n > 0.0 ? this->in[0][0] * this->in[1][0] : 0.0;
+    if constexpr (constant) s.vmean = mean.guesses ? this->in[0][0] * this->in[1][0] : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCBCGSScalars &s, const T in[], T out[], T sum[]) const
@@ -177,17 +185,16 @@ struct TCBCGSBreakdownScaled : PetscTCStep<TCBCGSScalars, 3, 1, TCBCGS_BREAKDOWN
     out[0] = u * d;
     TCBCGSAddBreakdown<constant>(s, out[0], rp, sum);
   }
-  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndBreakdownOf<constant>(s, sum, n); }
+  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndBreakdownOf<constant>(s, sum, mean.rows); }
 };
 
 template <bool constant>
 struct TCBCGSBreakdownBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, TCBCGS_BREAKDOWN_SUMS<constant>, 1> {
-  PetscReal n;
-  bool      alone;
+  TCBCGSMean mean;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.vmean = alone && n > 0.0 ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
+    if constexpr (constant) s.vmean = mean.guesses ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE T first(const TCBCGSScalars &, const T in[], T[]) const
@@ -200,7 +207,7 @@ struct TCBCGSBreakdownBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, TCBCGS_BREA
     TCBCGSAddBreakdown<constant>(s, v, with[0], sum); /* rp */
     return v;
   }
-  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndBreakdownOf<constant>(s, sum, n); }
+  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndBreakdownOf<constant>(s, sum, mean.rows); }
 };
 
 struct TCBCGSHalf : PetscTCStep<TCBCGSScalars, 2, 1, 0> {
@@ -306,12 +313,11 @@ struct TCBCGSStabilize : PetscTCStep<TCBCGSScalars, single ? 3 : 2, 0, TCBCGS_ST
 
 template <bool single, bool constant>
 struct TCBCGSStabilizeScaled : PetscTCStep<TCBCGSScalars, single ? 4 : 3, 1, TCBCGS_STABILIZE_SUMS<single, constant>> {
-  PetscReal n;
-  bool      alone;
+  TCBCGSMean mean;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.tmean = alone && n > 0.0 ? this->in[0][0] * this->in[1][0] : 0.0;
+    if constexpr (constant) s.tmean = mean.guesses ? this->in[0][0] * this->in[1][0] : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE void element(const TCBCGSScalars &s, const T in[], T out[], T sum[]) const
@@ -321,17 +327,16 @@ struct TCBCGSStabilizeScaled : PetscTCStep<TCBCGSScalars, single ? 4 : 3, 1, TCB
     out[0] = u * d;
     TCBCGSAddStabilize<single, constant>(s.tmean, out[0], in[2], in[single ? 3 : 2], sum);
   }
-  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndStabilizeOf<single, constant>(s, sum, n); }
+  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndStabilizeOf<single, constant>(s, sum, mean.rows); }
 };
 
 template <bool single, bool constant>
 struct TCBCGSStabilizeBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, TCBCGS_STABILIZE_SUMS<single, constant>, single ? 2 : 1> {
-  PetscReal n;
-  bool      alone;
+  TCBCGSMean mean;
 
   PETSCTC_HOST_DEVICE void begin(TCBCGSScalars &s) const
   {
-    if constexpr (constant) s.tmean = alone && n > 0.0 ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
+    if constexpr (constant) s.tmean = mean.guesses ? TCBCGSFirstElement(this->blocks, this->in[0]) : 0.0;
   }
   template <class T>
   PETSCTC_HOST_DEVICE T first(const TCBCGSScalars &, const T in[], T[]) const
@@ -344,7 +349,7 @@ struct TCBCGSStabilizeBlocks : PetscTCBlockStep<TCBCGSScalars, 1, 0, TCBCGS_STAB
     TCBCGSAddStabilize<single, constant>(s.tmean, t, with[0], with[single ? 1 : 0], sum); /* s, rp */
     return t;
   }
-  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndStabilizeOf<single, constant>(s, sum, n); }
+  PETSCTC_HOST_DEVICE void end(TCBCGSScalars &s, const PetscScalar sum[]) const { TCBCGSEndStabilizeOf<single, constant>(s, sum, mean.rows); }
 };
 
 PETSCTC_HOST_DEVICE void TCBCGSEndIteration(TCBCGSScalars &s, PetscScalar rr, const PetscTCTest &test, TCBCGSScalars *record)
@@ -487,8 +492,7 @@ struct TCBCGSStepsOn {
       breakdown.in[1]  = d;
       breakdown.in[2]  = rp;
       breakdown.out[0] = v;
-      breakdown.n      = PetscTCRowsAcross(n, &work->reduce);
-      breakdown.alone  = !work->reduce.across.add;
+      breakdown.mean   = TCBCGSMean::of(n, &work->reduce);
       return run(n, breakdown, work, stream);
     };
 
@@ -501,8 +505,7 @@ struct TCBCGSStepsOn {
       breakdown.with[0] = rp;
       breakdown.z       = v;
       breakdown.blocks  = *blocks;
-      breakdown.n       = PetscTCRowsAcross(n, &work->reduce);
-      breakdown.alone   = !work->reduce.across.add;
+      breakdown.mean    = TCBCGSMean::of(n, &work->reduce);
       return run(n, breakdown, work, stream);
     };
 
@@ -517,8 +520,7 @@ struct TCBCGSStepsOn {
       stabilize.in[2] = s;
       if constexpr (single) stabilize.in[3] = rp;
       stabilize.out[0] = t;
-      stabilize.n      = PetscTCRowsAcross(n, &work->reduce);
-      stabilize.alone  = !work->reduce.across.add;
+      stabilize.mean   = TCBCGSMean::of(n, &work->reduce);
       return run(n, stabilize, work, stream);
     };
 
@@ -537,8 +539,7 @@ struct TCBCGSStepsOn {
       if constexpr (single) stabilize.with[1] = rp;
       stabilize.z      = t;
       stabilize.blocks = *blocks;
-      stabilize.n      = PetscTCRowsAcross(n, &work->reduce);
-      stabilize.alone  = !work->reduce.across.add;
+      stabilize.mean   = TCBCGSMean::of(n, &work->reduce);
       return run(n, stabilize, work, stream);
     };
 
