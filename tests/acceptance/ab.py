@@ -250,7 +250,9 @@ def through_filter(lines, command):
 
 def first_error(text):
     """PETSc tells the kind of an error, then what is wrong."""
-    lines = re.findall(r"PETSC ERROR: (?!-----|WARNING|  Option|See |#)(.*)", text)[:2]
+    # Processes that write at the same time leave several prefixes in one line: what follows the last is told
+    told = [line.rpartition("PETSC ERROR: ")[2] for line in text.splitlines() if "PETSC ERROR: " in line]
+    lines = [line for line in told if line and not re.match(r"-----|WARNING|  Option|See |#", line)][:2]
     return ": ".join(line[:150] for line in lines if not line.startswith("PETSc Release"))
 
 

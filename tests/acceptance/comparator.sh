@@ -30,6 +30,8 @@ case "$1/$side" in
   nan/plugin) norm=nan ;;
   astwin/plugin | astwin/twin | nottwin/plugin) its=14 ;;
   twinerror/plugin | twinerror/twin) echo "PETSC ERROR: not of type seqaij$([ $side = twin ] && echo perm || echo tc)" && exit 1 ;;
+  twinmixed/plugin) echo "[1]PETSC ERROR: [0]PETSC ERROR: ----- Error Message -----"$'\n'"[0]PETSC ERROR: not of type seqaijtc" && exit 1 ;; # two processes in one line
+  twinmixed/twin) echo "[0]PETSC ERROR: ----- Error Message -----"$'\n'"[0]PETSC ERROR: not of type seqaijperm" && exit 1 ;;
   stockvaries/stock | pluginvaries/plugin) # every second time another number
     echo >>"$COUNTER"
     norm=3.2$(($(wc -l <"$COUNTER") % 2))e-3
@@ -86,6 +88,7 @@ expect stockfails "stock fails (FAILURE)"
 expect stockfails "stock fails as stated" "stockfails stock-fails because"
 expect astwin "as a twin" "" "--twin=-side twin"
 expect twinerror "as a twin" "" "--twin=-side twin"
+expect twinmixed "as a twin" "" "--twin=-side twin"
 expect nottwin "different (FAILURE)" "" "--twin=-side twin"
 expect rounds "within rounding" "" "--vary=-side vary"
 expect rounds1 "numbers differ (FAILURE)" "" "--vary=-side vary"
