@@ -14,13 +14,15 @@ enum {
 
 /*
    The seam between a step's sums and what is derived from them. A step that is run with such a thing leaves its own sums in sum[]; add() adds up those of all processes there, in an order that does not depend on who
-   comes first; and only then the step's end() derives the scalars, the same on all. Without (add is NULL) nothing comes between, and on a device both are one launch.
+   comes first; and only then the step's end() derives the scalars, the same on all. With peers the step's last block adds them up itself. Of one process, all zero, nothing comes between, and on a device all is one launch.
 */
 typedef struct {
   PetscErrorCode (*add)(void *ctx, PetscInt count, PetscScalar sum[], PetscTCStream stream);
-  void        *ctx;
-  PetscScalar *sum;  /* CUDA: [PETSCTC_MAX_DOTS] in device memory; on the host nothing */
-  PetscReal    rows; /* of the vectors of all processes, for steps with a mean */
+  void                      *ctx;
+  PetscScalar               *sum;   /* CUDA, without peers: [PETSCTC_MAX_DOTS] that the device writes and reads; on the host nothing */
+  PetscReal                  rows;  /* of the vectors of all processes, for steps with a mean; 0: of one process */
+  const struct PetscTCPeers *peers; /* CUDA: processes that store into each other's memory (src/comm/peers.h), or NULL */
+  unsigned                  *tag;   /* with peers: of the last sums. Who adds sums up takes the next one */
 } PetscTCAcross;
 
 /* Work space of reductions: partial sums of the blocks and the counter by which the last block knows itself. One per stream of work: reductions that share it must be ordered. */

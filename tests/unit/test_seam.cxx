@@ -57,7 +57,7 @@ struct Parts {
       w.tensor = (PetscBool)(backend == Backend::CUDATensor);
       EXPECT_EQ(PETSC_SUCCESS, steps->reset(&w, nullptr));
     }
-    for (int k = 1; k < 3; k++) work[k].reduce.across = {Add, &box, sum, (PetscReal)whole};
+    for (int k = 1; k < 3; k++) work[k].reduce.across = {Add, &box, sum, (PetscReal)whole, NULL, NULL};
   }
   ~Parts()
   {

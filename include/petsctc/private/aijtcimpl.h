@@ -10,6 +10,7 @@
 #include <petsctc.h>
 #include <petsctc/private/aijtclayout.h>
 #include <petsctc/private/petsctccounts.h>
+#include <../src/vec/vecreduce.h>
 
 PETSC_INTERN PetscLogEvent MAT_AIJTCBuild, MAT_AIJTCRefresh;
 
@@ -99,6 +100,8 @@ typedef struct {
   PetscScalar *dot;                          /* [2 AIJTC_MAT_DOTS] in device memory, allocated last: NULL unless dots is complete */
   PetscScalar  host_dot[2 * AIJTC_MAT_DOTS]; /* the sums of the host */
   PetscBool    turn;                         /* which half of them the last product has */
+
+  struct _n_MatAIJTCBorder *border; /* of the MPI type, NULL: not yet looked at */
 } Mat_AIJTC;
 
 /* parent.cxx */
@@ -167,7 +170,14 @@ typedef struct { /* a vector that a product makes of two others. scalars has no 
   Vec        base, along;
   AIJTCWAXPY scalars;
 } MatAIJTCWAXPY;
-PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, const MatAIJTCWAXPY *, Vec, Vec, Vec, Vec, const PetscScalar **);
+PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, const PetscTCAcross *, const MatAIJTCWAXPY *, Vec, Vec, Vec, Vec, const PetscScalar **);
+
+/* border.cxx */
+#if PETSCTC_HAVE_CUDA
+PETSC_INTERN PetscErrorCode MatAIJTCDestroyBorder(Mat_AIJTC *);
+PETSC_INTERN PetscErrorCode MatMult_MPIAIJTC(Mat, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatAIJTCMultSums_MPI(Mat, const PetscTCAcross *, Vec, Vec, Vec, Vec, const PetscScalar **);
+#endif
 
 /* hostchoice.cxx */
 PETSC_INTERN PetscErrorCode MatAIJTCHostPays(Mat, const MatAIJTCClass *, Mat_AIJTC *, PetscBool *);

@@ -7,7 +7,7 @@
    Memory traffic  8 count bytes a process
    References      MPI: A Message-Passing Interface Standard, version 4.1, 2023, 6.7 (gather) and 6.9 (reduction: the order is only recommended)
 */
-#include <../src/comm/comm.h>
+#include <../src/comm/peers.h>
 
 PetscErrorCode PetscTCCommCreate(MPI_Comm comm, PetscTCComm *of)
 {
@@ -25,6 +25,9 @@ PetscErrorCode PetscTCCommCreate(MPI_Comm comm, PetscTCComm *of)
 PetscErrorCode PetscTCCommDestroy(PetscTCComm *of)
 {
   PetscFunctionBegin;
+#if PETSCTC_HAVE_CUDA
+  if (of->cuda) PetscCall(PetscTCCommDestroy_CUDA(of));
+#endif
   PetscCall(PetscFree(of->sums));
   *of = {};
   PetscFunctionReturn(PETSC_SUCCESS);

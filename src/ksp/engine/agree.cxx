@@ -3,6 +3,7 @@
    error on all; otherwise one would wait for sums that another never makes.
 */
 #include <cstring>
+#include <../src/comm/peers.h>
 #include <../src/ksp/engine/kspengine.h>
 
 /* What must be the same on all processes */
@@ -100,12 +101,22 @@ PetscErrorCode KSPTCSetAcross(KSP ksp, KSPTC tc, PetscTCAcross *across)
   PetscInt rows;
 
   PetscFunctionBegin;
-  *across = {};
+  *across = tc->across = {};
   if (tc->comm.size <= 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(tc->backend == KSPTC_HOST, tc->comm.comm, PETSC_ERR_PLIB, "Steps on GPUs have no sums over processes");
   PetscCall(VecGetSize(ksp->vec_sol, &rows));
   across->add  = PetscTCCommAdd_Host;
   across->ctx  = &tc->comm;
   across->rows = (PetscReal)rows;
+#if PETSCTC_HAVE_CUDA
+  if (tc->backend == KSPTC_CUDA) {
+    PetscCall(PetscTCLayerOf(tc->comm.comm, &tc->comm.layer, &tc->comm.why));
+    PetscCall(PetscTCCommCreate_CUDA(&tc->comm));
+    across->add   = PetscTCCommAdd_CUDA;
+    across->sum   = tc->comm.staged_device;
+    across->peers = tc->comm.peers;
+    across->tag   = &tc->comm.tag;
+  }
+#endif
+  tc->across = *across;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

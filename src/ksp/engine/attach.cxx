@@ -157,6 +157,8 @@ static PetscErrorCode KSPTCViewSolves(KSPTC tc, PetscViewer viewer)
   if (tc->last_why) PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT " (last: %s)\n", tc->nfused, tc->nparent, tc->last_why));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "  fused solves %" PetscInt_FMT ", PETSc's path %" PetscInt_FMT "\n", tc->nfused, tc->nparent));
   if (!tc->last_fused) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->across.peers) PetscCall(PetscViewerASCIIPrintf(viewer, "  GPUs store sums and vector elements into each other's memory\n"));
+  else if (tc->across.sum) PetscCall(PetscViewerASCIIPrintf(viewer, "  sums and vector elements go by MPI (%s)\n", tc->comm.why));
   if (tc->last_pc_in_steps) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is part of the steps\n"));
   if (tc->number > 0.0) PetscCall(PetscViewerASCIIPrintf(viewer, "  the preconditioner is one number, a factor of norms\n"));
   if (tc->last_sums) PetscCall(PetscViewerASCIIPrintf(viewer, "  dot products with a product of the matrix are taken in its pass\n"));

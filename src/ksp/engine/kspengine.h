@@ -187,7 +187,8 @@ struct _n_KSPTC {
   KSPTCResident resident;
   KSPTCColumns  columns;
   KSPTCUniform  uniform;
-  PetscTCComm   comm; /* of the solver's processes */
+  PetscTCComm   comm;   /* of the solver's processes */
+  PetscTCAcross across; /* of the solve under way: who adds up sums of products over them */
 
   /* of the solve under way */
   PetscReal     number;     /* that the preconditioner is, if it is one and not applied, else 0 */

@@ -35,6 +35,8 @@ static inline PetscErrorCode KSPTCReadScalars(M *m)
   PetscFunctionBegin;
   PetscCall((*m->steps->read)(m->w, &m->s, m->stream));
   if (m->backend == KSPTC_CUDA) PetscCall(PetscLogGpuToCpuScalar(sizeof(m->s)));
+  PetscCheck((PetscTCStop)m->s.stop != PETSCTC_STOP_MISSING, PETSC_COMM_SELF, PETSC_ERR_LIB, "Iteration %" PetscInt_FMT " has waited 60 seconds for sums of process %d, which has failed or is late. If it is to be so late: -petsctc_comm mpi", m->begun,
+             (int)PetscTCCommMissing(&m->comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -72,7 +72,6 @@ PetscErrorCode KSPTCLegal(KSP ksp, KSPTC tc, const char **why)
   if (!tc->fused) *why = "fusing is switched off";
   else if (ksp->calc_sings) *why = "eigenvalue estimates were requested";
   if (!*why) PetscCall(KSPTCChooseBackend(ksp, tc, why));
-  if (!*why && tc->comm.size > 1 && tc->backend == KSPTC_CUDA) *why = "more than one process, on GPUs";
   if (!*why) PetscCall(KSPTCSizesFit(ksp, &fit));
   if (!*why && !fit) *why = "matrix and vectors differ in size";
   PetscCall(KSPTCAgree(ksp, tc, why));

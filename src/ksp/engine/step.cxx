@@ -65,7 +65,7 @@ PetscErrorCode KSPTCMultSums(KSP ksp, KSPTC tc, Mat A, Vec x, Vec w, Vec u, Vec 
 {
   PetscFunctionBegin;
   *sums = NULL;
-  if (tc->sums && !ksp->transpose_solve && !KSPTCChecksResults(ksp)) PetscCall(MatAIJTCMultSums(A, (PetscBool)(tc->backend == KSPTC_CUDA), NULL, x, w, u, y, sums));
+  if (tc->sums && !ksp->transpose_solve && !KSPTCChecksResults(ksp)) PetscCall(MatAIJTCMultSums(A, (PetscBool)(tc->backend == KSPTC_CUDA), &tc->across, NULL, x, w, u, y, sums));
   if (*sums) tc->last_sums = PETSC_TRUE;
   else PetscCall(KSP_MatMult(ksp, A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -87,7 +87,7 @@ PetscErrorCode KSPTCWAXPYMultSums(KSP ksp, KSPTC tc, Mat A, const MatAIJTCWAXPY 
   PetscFunctionBegin;
   *sums = NULL;
   if (!tc->sums || ksp->transpose_solve || KSPTCChecksResults(ksp) || tc->makes == KSPTC_CHOICE_FALSE || (tc->makes == KSPTC_CHOICE_DECIDE && !KSPTCMakingPays(tc))) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatAIJTCMultSums(A, cuda, waxpy, x, x, u, y, sums));
+  PetscCall(MatAIJTCMultSums(A, cuda, &tc->across, waxpy, x, x, u, y, sums));
   if (*sums) tc->last_sums = tc->last_made = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

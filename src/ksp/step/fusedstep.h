@@ -113,7 +113,7 @@ PETSCTC_HOST_DEVICE bool PetscTCStepStopped(const typename Step::Scalars &s)
 /* Rows of which a step with n of them takes the mean */
 static inline PetscReal PetscTCRowsAcross(PetscInt n, const PetscTCReduceWork *work)
 {
-  return work->across.add ? work->across.rows : (PetscReal)n;
+  return work->across.rows > 0.0 ? work->across.rows : (PetscReal)n;
 }
 
 /* The bounds of the test, by the first norm's square */

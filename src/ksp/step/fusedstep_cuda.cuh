@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <petscdevice_cuda.h>
+#include <../src/comm/cuda/peers.cuh>
 #include <../src/ksp/step/fusedstep.h>
 #include <../src/parts/cuda/grid_reduce.cuh>
 #include <../src/parts/cuda/overlap.cuh>
@@ -248,20 +249,30 @@ __device__ __forceinline__ bool PetscTCStepBegin(const Step &step, const typenam
   return true;
 }
 
-/* The scalars from the complete sums, by one thread. From memory again, rather than in registers all the way: nobody has written them yet */
+/* The scalars from the complete sums, by one thread. From memory again, rather than in registers all the way: nobody has written them yet. complete: not, some sums have not come from other processes */
 template <class Step>
-__device__ __forceinline__ void PetscTCStepEnd(const Step &step, typename Step::Scalars *scalars, const double sum[])
+__device__ __forceinline__ void PetscTCStepEnd(const Step &step, typename Step::Scalars *scalars, const double sum[], bool complete = true)
 {
   typename Step::Scalars s;
 
   if (!PetscTCStepBegin(step, scalars, s)) return;
+  if constexpr (Step::reads_scalars) {
+    if (!complete) s.stop = PETSCTC_STOP_MISSING;
+  }
   if (!PetscTCStepStopped<Step>(s)) step.end(s, sum);
   *scalars = s;
 }
 
-/* A step on one system's vectors, by the blocks of the grid's first dimension. across: where its sums go if others are to be added to them, else NULL */
+/* What a kernel knows of the other processes. All zero: there are none */
+struct PetscTCStepAcross {
+  double             *sum; /* where its sums go, if others are to be added to them by somebody else */
+  const PetscTCPeers *peers;
+  unsigned            tag;
+};
+
+/* A step on one system's vectors, by the blocks of the grid's first dimension */
 template <class Step>
-__device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide, double *across = nullptr)
+__device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide, const PetscTCStepAcross &across = {})
 {
   __shared__ GridReduceShared<Step::sums, 256> shared;
   double                                       sum[Step::sum_size] = {};
@@ -278,11 +289,21 @@ __device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step
     } else if (wide) PetscTCStepElements<true>(n, step, s, sum);
     else PetscTCStepElements<false>(n, step, s, sum);
   }
-  if (GridReduceBy<Step::sums>(tensor, sum, partial, arrived, shared)) {
-    if (across) {
-      for (int k = 0; k < Step::sums; ++k) across[k] = shared.total[k];
-    } else PetscTCStepEnd(step, scalars, shared.total);
+  const bool last = GridReduceBy<Step::sums>(tensor, sum, partial, arrived, shared);
+
+  if constexpr (Step::sums > 0) {
+    if (across.peers) { /* the first warp of the last block */
+      if (threadIdx.x >= 32 || !(gridDim.x == 1 || shared.last)) return;
+      const bool complete = PetscTCAddOfPeers(across.peers, across.tag, Step::sums, shared.total);
+
+      if (last) PetscTCStepEnd(step, scalars, shared.total, complete);
+      return;
+    }
   }
+  if (!last) return;
+  if (across.sum) {
+    for (int k = 0; k < Step::sums; ++k) across.sum[k] = shared.total[k];
+  } else PetscTCStepEnd(step, scalars, shared.total);
 }
 
 /* Registers: 4 blocks to a multiprocessor, so that all 528 run at once; the wide dot products need more */
@@ -290,7 +311,7 @@ template <class Step>
 constexpr int PETSCTC_STEP_BLOCKS = Step::inputs <= 5 ? 4 : 2;
 
 template <class Step>
-__global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>) PetscTCStepKernel(PetscInt n, Step step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide, double *across)
+__global__ void __launch_bounds__(256, PETSCTC_STEP_BLOCKS<Step>) PetscTCStepKernel(PetscInt n, Step step, typename Step::Scalars *scalars, double *partial, unsigned *arrived, bool tensor, bool wide, PetscTCStepAcross across)
 {
   PetscTCStepByBlocks(n, step, scalars, partial, arrived, tensor, wide, across);
 }
@@ -335,11 +356,16 @@ struct PetscTCBackend_CUDA {
       wide = wide && aligned(step.z) && aligned(step.blocks.d) && step.blocks.stride % 2 == 0;
       grid = chunks(n, step.blocks);
     }
-    const bool across = Step::sums > 0 && work->across.add;
+    PetscTCStepAcross across = {};
 
-    PetscCall(LaunchOverlapping(PetscTCStepKernel<Step>, grid, 256, 0, stream, n, step, scalars, work->partial, work->arrived, (bool)tensor, wide, across ? work->across.sum : nullptr));
     if constexpr (Step::sums > 0) {
-      if (!across) PetscFunctionReturn(PETSC_SUCCESS);
+      across.peers = work->across.peers;
+      if (across.peers) across.tag = ++*work->across.tag;
+      else if (work->across.add) across.sum = work->across.sum;
+    }
+    PetscCall(LaunchOverlapping(PetscTCStepKernel<Step>, grid, 256, 0, stream, n, step, scalars, work->partial, work->arrived, (bool)tensor, wide, across));
+    if constexpr (Step::sums > 0) {
+      if (!across.sum) PetscFunctionReturn(PETSC_SUCCESS);
       PetscCall((*work->across.add)(work->across.ctx, Step::sums, work->across.sum, stream));
       PetscTCStepEndKernel<<<1, 1, 0, stream>>>(step, scalars, work->across.sum);
       PetscCallCUDA(cudaGetLastError());

@@ -26,6 +26,7 @@ typedef enum {
   PETSCTC_STOP_D2_ZERO,    /* BCGS: t.t == 0 */
   PETSCTC_STOP_RHO_ZERO,   /* BCGS: rho == 0; found at the end of an iteration that leaves a record, else by the host */
   PETSCTC_STOP_TEST,       /* the norm ends the solve */
+  PETSCTC_STOP_MISSING,    /* sums of another process have not come */
   PETSCTC_STOP_UNWRITTEN,  /* in a record only: the steps have not come so far */
   PETSCTC_STOP_METHOD = 64 /* from here on: a listed method's own, within an iteration (src/ksp/method) */
 } PetscTCStop;

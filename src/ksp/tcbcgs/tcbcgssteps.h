@@ -154,7 +154,7 @@ struct TCBCGSMean {
   PetscReal rows;
   bool      guesses;
 
-  static TCBCGSMean of(PetscInt n, const PetscTCReduceWork *work) { return {PetscTCRowsAcross(n, work), !work->across.add && n > 0}; }
+  static TCBCGSMean of(PetscInt n, const PetscTCReduceWork *work) { return {PetscTCRowsAcross(n, work), !(work->across.rows > 0.0) && n > 0}; }
 };
 
 /* n: rows, of a projection */

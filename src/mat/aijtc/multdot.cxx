@@ -153,9 +153,9 @@ static PetscErrorCode MatAIJTCHasWAXPY(const Mat_AIJTC *tc, PetscBool cuda, Pets
 /*
    If the layout computes the product: y <- A x, and *sums is where w . y and y . y, and unless u is NULL u . y and u . w, are until the product after the next such one, in the memory of the layout. Else *sums is NULL and nothing has been
    done. waxpy: x, which is w, is made of its vectors in the same pass; x and y may be neither of these. NULL: x is there.
-   cuda: sums in device memory will do, else in the host's. Nothing waits; the flops of the sums and of x are for the caller to log.
+   across: of several processes, who adds the sums up over them, else NULL. cuda: sums in device memory will do, else in the host's. Nothing waits; the flops of the sums and of x are for the caller to log.
 */
-PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, const MatAIJTCWAXPY *waxpy, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
+PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, const PetscTCAcross *across, const MatAIJTCWAXPY *waxpy, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
 {
   const MatAIJTCClass *c = MatAIJTCClassOf(A);
   Mat_AIJTC           *tc;
@@ -164,6 +164,14 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, const MatAIJTCWAXPY *waxp
 
   PetscFunctionBegin;
   *sums = NULL;
+#if PETSCTC_HAVE_CUDA
+  if (c && c->mpi && c->cuda && cuda && !waxpy) {
+    PetscCall(MatAIJTCMultSums_MPI(A, across, x, w, u, y, sums));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#else
+  (void)across;
+#endif
   PetscCall(MatAIJTCMultIsPlain(A, x, w, y, &plain));
   if (!plain || c->cuda != cuda) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetData(A, &tc));
@@ -236,7 +244,7 @@ PetscErrorCode MatAIJTCMultDot(Mat A, Vec x, Vec w, Vec y, PetscScalar *wy, Pets
   PetscCheck(x->map->n == A->cmap->n && w->map->n == A->rmap->n && y->map->n == A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
              "Local sizes do not fit: matrix %" PetscInt_FMT " x %" PetscInt_FMT ", x %" PetscInt_FMT ", w %" PetscInt_FMT ", y %" PetscInt_FMT, A->rmap->n, A->cmap->n, x->map->n, w->map->n, y->map->n);
   PetscCall(VecSetErrorIfLocked(y, 4));
-  if (c) PetscCall(MatAIJTCMultSums(A, c->cuda, NULL, x, w, NULL, y, &sums));
+  if (c) PetscCall(MatAIJTCMultSums(A, c->cuda, NULL, NULL, x, w, NULL, y, &sums));
   if (!sums) {
     PetscCall(MatMult(A, x, y));
     PetscCall(VecDotNorm2(w, y, wy, yy));

@@ -89,6 +89,9 @@ static PetscErrorCode Mat_AIJTCDestroy(PetscCtxRt ctx)
 
   PetscFunctionBegin;
   PetscCall(MatAIJTCDestroyLayout(tc));
+#if PETSCTC_HAVE_CUDA
+  PetscCall(MatAIJTCDestroyBorder(tc));
+#endif
   PetscCall(PetscFree(tc->held));
   PetscCall(PetscFree(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
