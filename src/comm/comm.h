@@ -34,7 +34,7 @@ typedef struct {
   PetscTCLayer               layer;
   const char                *why; /* not by peers */
   PetscBool                  cuda;
-  PetscScalar               *staged, *staged_device; /* by MPI: [PETSCTC_MAX_DOTS] in the memory of the host, where kernels write and read it */
+  PetscScalar               *staged, *staged_device; /* by MPI: [3 * PETSCTC_MAX_DOTS] in the memory of the host, where kernels write and read it */
   PetscTCArena               arena;                  /* by peers: records of sums */
   struct PetscTCPeers       *peers;                  /* in device memory */
   void                      *missing;                /* a PetscTCMissing in the host's memory */

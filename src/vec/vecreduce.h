@@ -19,7 +19,7 @@ enum {
 typedef struct {
   PetscErrorCode (*add)(void *ctx, PetscInt count, PetscScalar sum[], PetscTCStream stream);
   void                      *ctx;
-  PetscScalar               *sum;   /* CUDA, without peers: [PETSCTC_MAX_DOTS] that the device writes and reads; on the host nothing */
+  PetscScalar               *sum;   /* CUDA, without peers: [3 * PETSCTC_MAX_DOTS] that the device writes and reads: of steps, and of products by turns; on the host nothing */
   PetscReal                  rows;  /* of the vectors of all processes, for steps with a mean; 0: of one process */
   const struct PetscTCPeers *peers; /* CUDA: processes that store into each other's memory (src/comm/peers.h), or NULL */
   unsigned                  *tag;   /* with peers: of the last sums. Who adds sums up takes the next one */

@@ -3,7 +3,7 @@ static char help[] = "KSPTCCG, KSPTCBCGS and KSPTCCR on several processes, fused
 #include "ab.h"
 
 /* The same matrix on all processes, of which each has `rows`; PETSC_DECIDE: as PETSc deals them, whole blocks */
-static PetscErrorCode Distribute(Mat whole, PetscInt rows, Mat *A)
+static PetscErrorCode Distribute(MPI_Comm comm, Mat whole, PetscInt rows, Mat *A)
 {
   PetscInt     start, end, n, bs;
   MatNullSpace nullsp;
@@ -11,7 +11,7 @@ static PetscErrorCode Distribute(Mat whole, PetscInt rows, Mat *A)
   PetscFunctionBeginUser;
   PetscCall(MatGetSize(whole, &n, NULL));
   PetscCall(MatGetBlockSize(whole, &bs));
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatCreate(comm, A));
   PetscCall(MatSetSizes(*A, rows, rows, n, n));
   PetscCall(MatSetBlockSize(*A, bs));
   PetscCall(MatSetFromOptions(*A));
@@ -29,7 +29,7 @@ static PetscErrorCode Distribute(Mat whole, PetscInt rows, Mat *A)
   PetscCall(ABMatAssemble(*A));
   PetscCall(MatGetNullSpace(whole, &nullsp));
   if (nullsp) {
-    PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &nullsp));
+    PetscCall(MatNullSpaceCreate(comm, PETSC_TRUE, 0, NULL, &nullsp));
     PetscCall(MatSetNullSpace(*A, nullsp));
     PetscCall(MatNullSpaceDestroy(&nullsp));
   }
@@ -120,7 +120,7 @@ static PetscErrorCode BesidePETSc(void)
     ABCase c = {};
 
     PetscCall(Create(row.matrix, &whole));
-    PetscCall(Distribute(whole, PETSC_DECIDE, &A));
+    PetscCall(Distribute(PETSC_COMM_WORLD, whole, PETSC_DECIDE, &A));
     if (row.matrix == VARIED) PetscCall(SetVaried(A));
     c.A    = A;
     c.pc   = row.pc;
@@ -227,7 +227,7 @@ static PetscErrorCode Partitions(KSPType type, PetscInt many)
     Vec       x, again;
 
     PetscCall(PartOf(k, n, &here));
-    PetscCall(Distribute(whole, here, &A));
+    PetscCall(Distribute(PETSC_COMM_WORLD, whole, here, &A));
     PetscCall(SolveOn(A, type, &x, &its_here, &fused_here));
     if (k % 8 == 0) {
       PetscCall(SolveOn(A, type, &again, &its_here, &fused_here));
@@ -279,7 +279,7 @@ static PetscErrorCode Disagree(void)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Create(GRID, &whole));
-  PetscCall(Distribute(whole, PETSC_DECIDE, &A));
+  PetscCall(Distribute(PETSC_COMM_WORLD, whole, PETSC_DECIDE, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(ABVecFill(b, 0));
 
@@ -312,6 +312,54 @@ static PetscErrorCode Disagree(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* ---- ways from one process to another: whichever it is, all bits are the same */
+
+static PetscErrorCode Layers(KSPType type)
+{
+  const char *const layers[] = {"auto", "mpi"};
+  Mat               whole;
+  Vec               x[2][2];
+  PetscInt          its[2][2], fused, n;
+  PetscBool         same = PETSC_TRUE;
+  int               all;
+  char              name[64];
+
+  PetscFunctionBeginUser;
+  PetscCall(ABMatGrid(11, 7, strcmp(type, "tcbcgs") ? 0.0 : 0.3, PETSC_FALSE, &whole));
+  for (int k = 0; k < 2; k++) {
+    MPI_Comm comm;
+    Mat      A;
+
+    PetscCall(PetscOptionsSetValue(NULL, "-petsctc_comm", layers[k]));
+    PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm)); /* of which nobody has chosen yet */
+    PetscCall(Distribute(comm, whole, PETSC_DECIDE, &A));
+    PetscCall(SolveOn(A, type, &x[k][0], &its[k][0], &fused));
+    PetscCall(MatScale(A, 3.0)); /* and the border has new values */
+    PetscCall(SolveOn(A, type, &x[k][1], &its[k][1], &fused));
+    same = (PetscBool)(same && fused == 1);
+    PetscCall(MatDestroy(&A));
+    PetscCallMPI(MPI_Comm_free(&comm));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-petsctc_comm"));
+  for (int solve = 0; solve < 2; solve++) {
+    const PetscScalar *a[2];
+    PetscBool          here;
+
+    for (int k = 0; k < 2; k++) PetscCall(VecGetArrayRead(x[k][solve], &a[k]));
+    PetscCall(VecGetLocalSize(x[0][solve], &n));
+    PetscCall(PetscArraycmp(a[0], a[1], n, &here));
+    for (int k = 0; k < 2; k++) PetscCall(VecRestoreArrayRead(x[k][solve], &a[k]));
+    same = (PetscBool)(same && here && its[0][solve] == its[1][solve]);
+    for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&x[k][solve]));
+  }
+  all = same;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s, the layers' bits", type));
+  PetscCall(ABSay(name, all ? PETSC_TRUE : PETSC_FALSE));
+  PetscCall(MatDestroy(&whole));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscFunctionBeginUser;
@@ -321,6 +369,9 @@ int main(int argc, char **argv)
   PetscCall(Partitions("tcbcgs", 20));
   PetscCall(Partitions("tccr", 10));
   PetscCall(Disagree());
+  PetscCall(Layers("tccg"));
+  PetscCall(Layers("tcbcgs"));
+  PetscCall(Layers("tccr"));
   PetscCall(ABFinish());
   PetscCall(PetscFinalize());
   return 0;
@@ -341,5 +392,9 @@ int main(int argc, char **argv)
       test:
          suffix: layout
          args: -mat_type aijtc -mat_aijtc_backend host
+      test:
+         suffix: cuda
+         requires: cuda
+         args: -mat_type aijtc -mat_aijtc_backend cuda -petsctc_comm {{auto mpi}}
 
 TEST*/

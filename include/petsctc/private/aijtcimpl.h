@@ -176,7 +176,8 @@ PETSC_INTERN PetscErrorCode MatAIJTCMultSums(Mat, PetscBool, const PetscTCAcross
 #if PETSCTC_HAVE_CUDA
 PETSC_INTERN PetscErrorCode MatAIJTCDestroyBorder(Mat_AIJTC *);
 PETSC_INTERN PetscErrorCode MatMult_MPIAIJTC(Mat, Vec, Vec);
-PETSC_INTERN PetscErrorCode MatAIJTCMultSums_MPI(Mat, const PetscTCAcross *, Vec, Vec, Vec, Vec, const PetscScalar **);
+PETSC_INTERN PetscErrorCode MatAIJTCMakesVector(Mat, Vec, Vec, PetscBool *); /* multdot.cxx */
+PETSC_INTERN PetscErrorCode MatAIJTCMultSums_MPI(Mat, const PetscTCAcross *, const MatAIJTCWAXPY *, Vec, Vec, Vec, Vec, const PetscScalar **);
 #endif
 
 /* hostchoice.cxx */

@@ -190,7 +190,7 @@ PetscErrorCode PetscTCCommCreate_CUDA(PetscTCComm *of)
     PetscCall(PetscTCPeersMake(of, patience, &can));
     PetscCheck(can, of->comm, PETSC_ERR_GPU_RESOURCE, "No memory that GPUs open for each other is left, which they could before: use -petsctc_comm mpi");
   } else {
-    PetscCallCUDA(cudaHostAlloc(reinterpret_cast<void **>(&of->staged), PETSCTC_MAX_DOTS * sizeof(*of->staged), cudaHostAllocMapped));
+    PetscCallCUDA(cudaHostAlloc(reinterpret_cast<void **>(&of->staged), 3 * PETSCTC_MAX_DOTS * sizeof(*of->staged), cudaHostAllocMapped));
     PetscCallCUDA(cudaHostGetDevicePointer(reinterpret_cast<void **>(&of->staged_device), of->staged, 0));
   }
   of->cuda = PETSC_TRUE;
@@ -216,7 +216,7 @@ PetscErrorCode PetscTCCommAdd_CUDA(void *ctx, PetscInt count, PetscScalar sum[],
     PetscCall(LaunchOverlapping(AddOfPeersKernel, 1, 32, 0, stream, of->peers, ++of->tag, (int)count, sum));
   } else {
     PetscCallCUDA(cudaStreamSynchronize(stream));
-    PetscCall(PetscTCCommAdd_Host(ctx, count, of->staged, stream));
+    PetscCall(PetscTCCommAdd_Host(ctx, count, of->staged + (sum - of->staged_device), stream));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

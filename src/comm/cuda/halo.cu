@@ -1,10 +1,12 @@
 /*
-   Stores elements of a vector where kernels of other processes wait for them.
+   Sends elements of a vector to the processes that need them.
 
-   Method          A thread an element: the receiver is that whose part of the list it is in, at most 8; the word has the tag of the product (peers.cuh). Then a word for each neighbor, which it waits for too: so no process begins
-                   product t + 2, which takes the places of t, before all its neighbors are through with t.
-   Layout          arena[tag % 2][ghosts, then processes]
-   Memory traffic  12 bytes read, 16 bytes stored over NVLink an element: 10,201 elements 0.16 MB, 0.4 us at 400 GB/s, and one way of 0.8 us
+   Method          By peers: a thread an element. The receiver is that whose part of the list it is in, at most 8; the word has the tag of the product (peers.cuh). Then a word for each neighbor, which it waits for too: so no process
+                   begins product t + 2, which takes the places of t, before all its neighbors are through with t.
+                   By MPI: kernels write the elements into memory of the host, which waits for that alone, while the product with columns of this process is under way, and exchanges messages; a copy brings what has come to the device.
+                   Of a vector that a product makes of two others the elements are made here a second time, by the same expression, so that they leave before the product begins.
+   Layout          arena[tag % 2][ghosts, then processes]; send[] and receive[] one process after the other
+   Memory traffic  12 bytes read (20 of a vector that is made), 16 bytes stored over NVLink an element: 10,201 elements 0.16 MB, 0.4 us at 400 GB/s, and one way of 0.8 us
    References      see peers.cuh
 */
 #include <cstring>
@@ -18,7 +20,24 @@ struct Targets {
   PetscTCWord *told[PETSCTC_MAX_PEERS]; /* what neighbors wait for beside; NULL: no neighbor */
 };
 
-static __global__ void __launch_bounds__(256) PushKernel(int n, int ranks, const PetscInt *rows, const double *x, unsigned tag, Targets targets)
+/* An element of a vector, or of what two others make */
+struct ElementOf {
+  const PetscInt *rows;
+  const double   *x; /* NULL: made */
+  AIJTCWAXPY      of;
+
+  __device__ __forceinline__ double operator()(int t) const
+  {
+    const PetscInt row = rows[t];
+
+    if (x) return x[row];
+    const double alpha = *of.over / *of.under;
+
+    return fma(of.minus ? -alpha : alpha, of.along[row], of.base[row] - (of.shift ? *of.shift : 0.0));
+  }
+};
+
+static __global__ void __launch_bounds__(256) PushKernel(int n, int ranks, ElementOf element, unsigned tag, Targets targets)
 {
   LetNextLaunchStart();
   WaitForLaunchBefore();
@@ -35,7 +54,7 @@ static __global__ void __launch_bounds__(256) PushKernel(int n, int ranks, const
         to    = targets.to[rank];
       }
     }
-    PetscTCSend(to + (t - first), x[rows[t]], tag);
+    PetscTCSend(to + (t - first), element(t), tag);
   } else if (t - n < ranks) {
     PetscTCWord *told = nullptr;
 
@@ -47,57 +66,129 @@ static __global__ void __launch_bounds__(256) PushKernel(int n, int ranks, const
   }
 }
 
-static PetscTCWord *HalfOf(const PetscTCHalo *halo, int rank, unsigned tag)
+static __global__ void __launch_bounds__(256) StageKernel(int n, ElementOf element, double *to)
 {
-  return reinterpret_cast<PetscTCWord *>(halo->arena.of[rank]) + (tag % 2) * ((size_t)halo->plan.nghosts[rank] + PETSCTC_MAX_PEERS);
+  LetNextLaunchStart();
+  WaitForLaunchBefore();
+  const int t = (int)(blockIdx.x * 256 + threadIdx.x);
+
+  if (t < n) to[t] = element(t);
 }
 
-PetscErrorCode PetscTCHaloCreate_CUDA(MPI_Comm comm, PetscInt nghosts, const PetscInt ghost[], const PetscInt ranges[], PetscTCHalo *halo, PetscBool *can)
+static PetscTCWord *HalfOf(const PetscTCHalo *halo, int rank, unsigned tag)
 {
-  void *missing;
+  return reinterpret_cast<PetscTCWord *>(halo->arena.of[rank]) + (tag % 2) * ((size_t)halo->plan.all[rank] + PETSCTC_MAX_PEERS);
+}
+
+/* Memory of the host that the device writes */
+template <class T>
+static PetscErrorCode Mapped(size_t n, T **host, T **device)
+{
+  PetscFunctionBegin;
+  PetscCallCUDA(cudaHostAlloc(reinterpret_cast<void **>(host), PetscMax(n, (size_t)1) * sizeof(T), cudaHostAllocMapped));
+  std::memset(*host, 0, PetscMax(n, (size_t)1) * sizeof(T));
+  PetscCallCUDA(cudaHostGetDevicePointer(reinterpret_cast<void **>(device), *host, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CreateStaged(PetscTCHalo *halo)
+{
+  PetscScalar *unused;
 
   PetscFunctionBegin;
-  *halo = {};
-  PetscCall(PetscTCArenaCreate_CUDA(comm, 2 * ((size_t)nghosts + PETSCTC_MAX_PEERS) * sizeof(PetscTCWord), &halo->arena, can));
-  if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(Mapped((size_t)halo->plan.nsend, &halo->send, &halo->send_device));
+  PetscCall(Mapped((size_t)halo->plan.nghosts, &halo->receive, &unused));
+  PetscCallCUDA(cudaMalloc(reinterpret_cast<void **>(&halo->ghosts), (size_t)PetscMax(halo->plan.nghosts, 1) * sizeof(*halo->ghosts)));
+  PetscCall(PetscMalloc1(2 * halo->plan.size, &halo->requests));
+  PetscCallCUDA(cudaEventCreateWithFlags(&halo->sent, cudaEventDisableTiming));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PetscTCHaloCreate_CUDA(MPI_Comm comm, PetscMPIInt tag, PetscTCLayer layer, PetscInt nghosts, const PetscInt ghost[], const PetscInt ranges[], PetscTCHalo *halo)
+{
+  PetscBool can = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *halo            = {};
+  halo->comm       = comm;
+  halo->tag_of_mpi = tag;
   PetscCall(PetscTCHaloPlanCreate(comm, nghosts, ghost, ranges, &halo->plan));
-  PetscCallCUDA(cudaHostAlloc(&halo->missing, sizeof(PetscTCMissing), cudaHostAllocMapped));
-  std::memset(halo->missing, 0, sizeof(PetscTCMissing));
-  PetscCallCUDA(cudaHostGetDevicePointer(&missing, halo->missing, 0));
-  halo->missing_device = static_cast<PetscTCMissing *>(missing);
   PetscCallCUDA(cudaMalloc(reinterpret_cast<void **>(&halo->rows), (size_t)PetscMax(halo->plan.nsend, 1) * sizeof(*halo->rows)));
   PetscCallCUDA(cudaMemcpy(halo->rows, halo->plan.rows, (size_t)halo->plan.nsend * sizeof(*halo->rows), cudaMemcpyHostToDevice));
+  if (layer == PETSCTC_LAYER_PEER) PetscCall(PetscTCArenaCreate_CUDA(comm, 2 * ((size_t)nghosts + PETSCTC_MAX_PEERS) * sizeof(PetscTCWord), &halo->arena, &can));
+  halo->layer = can ? PETSCTC_LAYER_PEER : PETSCTC_LAYER_MPI;
+  if (can) {
+    PetscTCMissing *host;
+
+    PetscCall(Mapped(1, &host, &halo->missing_device));
+    halo->missing = host;
+  } else PetscCall(CreateStaged(halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode PetscTCHaloDestroy_CUDA(PetscTCHalo *halo)
 {
+  void *mapped[] = {halo->missing, halo->send, halo->receive}, *device[] = {halo->rows, halo->ghosts};
+
   PetscFunctionBegin;
   PetscCall(PetscTCArenaDestroy_CUDA(&halo->arena));
   PetscCall(PetscTCHaloPlanDestroy(&halo->plan));
-  if (halo->rows) PetscCallCUDA(cudaFree(halo->rows));
-  if (halo->missing) PetscCallCUDA(cudaFreeHost(halo->missing));
+  for (void *memory : device) {
+    if (memory) PetscCallCUDA(cudaFree(memory));
+  }
+  for (void *memory : mapped) {
+    if (memory) PetscCallCUDA(cudaFreeHost(memory));
+  }
+  if (halo->sent) PetscCallCUDA(cudaEventDestroy(halo->sent));
+  PetscCall(PetscFree(halo->requests));
   *halo = {};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode PetscTCHaloPush_CUDA(PetscTCHalo *halo, const PetscScalar x[], PetscTCGhosts *ghosts, PetscTCStream stream)
+PetscErrorCode PetscTCHaloPush_CUDA(PetscTCHalo *halo, const PetscScalar x[], const AIJTCWAXPY *of, PetscTCGhosts *ghosts, PetscTCStream stream)
 {
   const PetscTCHaloPlan *const plan     = &halo->plan;
   const unsigned               patience = (unsigned)(60e9 / 1024.0), tag = ++halo->tag; /* 60 s */
-  Targets                      targets = {};
+  const ElementOf              element  = {halo->rows, x, of ? *of : AIJTCWAXPY{}};
+  Targets                      targets  = {};
 
   PetscFunctionBegin;
-  *ghosts = {HalfOf(halo, plan->rank, tag), plan->nghosts[plan->rank], 0, tag, patience, halo->missing_device};
+  *ghosts = {};
+  if (halo->layer == PETSCTC_LAYER_MPI) {
+    ghosts->number = halo->ghosts;
+    if (plan->nsend) PetscCall(LaunchOverlapping(StageKernel, (unsigned)((plan->nsend + 255) / 256), 256, 0, stream, (int)plan->nsend, element, halo->send_device));
+    PetscCallCUDA(cudaEventRecord(halo->sent, stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *ghosts = {NULL, HalfOf(halo, plan->rank, tag), plan->nghosts, 0, tag, patience, halo->missing_device};
   for (int rank = 0; rank < plan->size; rank++) {
     targets.begin[rank] = (int)plan->begin[rank];
     targets.to[rank]    = HalfOf(halo, rank, tag) + plan->place[rank];
-    if (plan->neighbor[rank]) {
-      targets.told[rank] = HalfOf(halo, rank, tag) + plan->nghosts[rank] + plan->rank;
+    if (plan->to[rank] || plan->from[rank]) {
+      targets.told[rank] = HalfOf(halo, rank, tag) + plan->all[rank] + plan->rank;
       ghosts->neighbors |= 1u << rank;
     }
   }
   if (!ghosts->neighbors) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(LaunchOverlapping(PushKernel, (unsigned)((plan->nsend + plan->size + 255) / 256), 256, 0, stream, (int)plan->nsend, (int)plan->size, halo->rows, x, tag, targets));
+  PetscCall(LaunchOverlapping(PushKernel, (unsigned)((plan->nsend + plan->size + 255) / 256), 256, 0, stream, (int)plan->nsend, (int)plan->size, element, tag, targets));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode PetscTCHaloAwait_CUDA(PetscTCHalo *halo, PetscTCStream stream)
+{
+  const PetscTCHaloPlan *const plan = &halo->plan;
+  PetscMPIInt                  n    = 0;
+
+  PetscFunctionBegin;
+  if (halo->layer == PETSCTC_LAYER_PEER) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallCUDA(cudaEventSynchronize(halo->sent)); /* and so what came before has been copied */
+  for (PetscMPIInt rank = 0; rank < plan->size; rank++) {
+    if (plan->from[rank]) PetscCallMPI(MPI_Irecv(halo->receive + plan->first[rank], plan->from[rank], MPIU_SCALAR, rank, halo->tag_of_mpi, halo->comm, &halo->requests[n++]));
+  }
+  for (PetscMPIInt rank = 0; rank < plan->size; rank++) {
+    if (plan->to[rank]) PetscCallMPI(MPI_Isend(halo->send + plan->begin[rank], plan->to[rank], MPIU_SCALAR, rank, halo->tag_of_mpi, halo->comm, &halo->requests[n++]));
+  }
+  PetscCallMPI(MPI_Waitall(n, halo->requests, MPI_STATUSES_IGNORE));
+  if (plan->nghosts) PetscCallCUDA(cudaMemcpyAsync(halo->ghosts, halo->receive, (size_t)plan->nghosts * sizeof(*halo->ghosts), cudaMemcpyHostToDevice, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -280,7 +280,16 @@ __device__ __forceinline__ void PetscTCStepByBlocks(PetscInt n, const Step &step
 
   LetNextLaunchStart();
   WaitForLaunchBefore();
-  if (!PetscTCStepBegin(step, scalars, s)) return;
+  if (!PetscTCStepBegin(step, scalars, s)) {
+    if constexpr (Step::sums > 0) { /* the others are told that it has come so far */
+      if (across.peers && blockIdx.x == 0 && threadIdx.x < 32) {
+        if (threadIdx.x < Step::sums) shared.total[threadIdx.x] = 0.0;
+        __syncwarp();
+        (void)PetscTCAddOfPeers(across.peers, across.tag, Step::sums, shared.total);
+      }
+    }
+    return;
+  }
   if (!PetscTCStepStopped<Step>(s)) {
     if constexpr (Step::blocked) {
       __shared__ __align__(16) double y[2 * PETSCTC_CHUNK];

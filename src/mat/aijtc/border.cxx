@@ -1,6 +1,5 @@
 /*
-   Products of the MPI type on GPUs that store into each other's memory: the elements that others need leave first, the product with this process's columns hides their way, and one kernel waits for what comes from others and adds it,
-   with the sums that a solver wants. Elsewhere the parent's product is the one: PETSc's scatter around the products of the blocks.
+   Products of the MPI type on GPUs: the elements that others need leave first, the product with this process's columns hides their way, and one kernel adds what has come from others, with the sums that a solver wants.
 */
 #include <petsctc/private/aijtcimpl.h>
 #include <petsctc/private/petsctcdevice.h>
@@ -12,9 +11,8 @@
 struct _n_MatAIJTCBorder {
   PetscTCHalo      halo;
   AIJTCBorder      border;
-  PetscBool        is;           /* not: the processes have no such memory */
   PetscBool        sums;         /* of the product: does it bring them on all processes? */
-  PetscBool        turn;         /* which half of border.sum the next ones of this process are in */
+  PetscInt         turn;         /* 0 or 1: which place the sums of the last product are in */
   PetscObjectId    id;           /* of the block of other processes' columns */
   PetscObjectState nonzerostate; /* of the matrix, for which it was made */
   PetscObjectState state;        /* of the block of other processes' columns, whose values it has */
@@ -55,6 +53,7 @@ static PetscErrorCode MatAIJTCBuildBorder(Mat A, Mat_AIJTC *tc, Mat own, Mat B, 
   PetscTCLayer    layer;
   PetscCount      nnz;
   PetscInt        nghosts;
+  PetscMPIInt     tag;
   MPI_Comm        comm = PetscObjectComm((PetscObject)A);
   PetscTCComm     all  = {};
   PetscBool       plain;
@@ -65,12 +64,11 @@ static PetscErrorCode MatAIJTCBuildBorder(Mat A, Mat_AIJTC *tc, Mat own, Mat B, 
   tc->border->nonzerostate = A->nonzerostate;
   PetscCall(PetscObjectGetId((PetscObject)B, &tc->border->id));
   PetscCall(PetscTCLayerOf(comm, &layer, &why));
-  if (layer != PETSCTC_LAYER_PEER) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, NULL, &ghost));
   PetscCall(MatGetLocalSize(B, NULL, &nghosts));
   PetscCall(MatGetOwnershipRangesColumn(A, &ranges));
-  PetscCall(PetscTCHaloCreate_CUDA(comm, nghosts, ghost, ranges, &tc->border->halo, &tc->border->is));
-  if (!tc->border->is) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectGetNewTag((PetscObject)A, &tag));
+  PetscCall(PetscTCHaloCreate_CUDA(comm, tag, layer, nghosts, ghost, ranges, &tc->border->halo));
   PetscCall(MatAIJTCGetNonzeros(B, &nnz));
   if (nnz) PetscCall(MatAIJTCWithCSR_Host(B, MatAIJTCMakeBorder, &tc->border->border));
   else PetscCall(MatAIJTCMakeBorder(0, 0, NULL, NULL, NULL, &tc->border->border));
@@ -104,7 +102,6 @@ static PetscErrorCode MatAIJTCGetBorder(Mat A, Vec x, Vec y, struct _n_MatAIJTCB
   PetscCall(MatAIJTCGetBlocks(A, block));
   PetscCall(PetscObjectGetId((PetscObject)block[1], &id));
   if (!tc->border || tc->border->nonzerostate != A->nonzerostate || tc->border->id != id) PetscCall(MatAIJTCBuildBorder(A, tc, block[0], block[1], x, y));
-  if (!tc->border->is) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectStateGet((PetscObject)block[1], &state));
   if (state != tc->border->state && tc->border->border.nnz) PetscCall(MatAIJTCWithCSR(block[1], MatAIJTCRefreshBorder, &tc->border->border));
   tc->border->state      = state;
@@ -115,23 +112,30 @@ static PetscErrorCode MatAIJTCGetBorder(Mat A, Vec x, Vec y, struct _n_MatAIJTCB
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Sends the elements of x that others need */
-static PetscErrorCode MatAIJTCBorderPush(struct _n_MatAIJTCBorder *border, Vec x, PetscTCGhosts *ghosts)
+/* Sends the elements of x, or of what waxpy makes, that others need */
+static PetscErrorCode MatAIJTCBorderPush(struct _n_MatAIJTCBorder *border, const MatAIJTCWAXPY *waxpy, Vec x, PetscTCGhosts *ghosts)
 {
-  const PetscScalar *xa;
+  AIJTCWAXPY         of = waxpy ? waxpy->scalars : AIJTCWAXPY{};
+  const PetscScalar *xa = NULL;
   cudaStream_t       stream;
 
   PetscFunctionBegin;
   PetscCall(PetscGetCurrentCUDAStream(&stream));
-  PetscCall(VecCUDAGetArrayRead(x, &xa));
+  if (waxpy) {
+    PetscCall(VecCUDAGetArrayRead(waxpy->base, &of.base));
+    PetscCall(VecCUDAGetArrayRead(waxpy->along, &of.along));
+  } else PetscCall(VecCUDAGetArrayRead(x, &xa));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(PetscTCHaloPush_CUDA(&border->halo, xa, ghosts, stream));
+  PetscCall(PetscTCHaloPush_CUDA(&border->halo, xa, waxpy ? &of : NULL, ghosts, stream));
   PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(VecCUDARestoreArrayRead(x, &xa));
+  if (waxpy) {
+    PetscCall(VecCUDARestoreArrayRead(waxpy->along, &of.along));
+    PetscCall(VecCUDARestoreArrayRead(waxpy->base, &of.base));
+  } else PetscCall(VecCUDARestoreArrayRead(x, &xa));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y <- y + B x. sums: without its vectors; w NULL: none */
+/* y <- y + B x, and the sums that are wanted, of w and u */
 static PetscErrorCode MatAIJTCBorderAdd(Mat A, struct _n_MatAIJTCBorder *border, const PetscTCGhosts *ghosts, Vec w, Vec u, Vec y, AIJTCBorderSums *sums)
 {
   Mat_AIJTC   *tc;
@@ -139,9 +143,10 @@ static PetscErrorCode MatAIJTCBorderAdd(Mat A, struct _n_MatAIJTCBorder *border,
   PetscScalar *ya;
 
   PetscFunctionBegin;
-  if (!ghosts->neighbors && !sums->nsums) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatAIJTCGetData(A, &tc));
   PetscCall(PetscGetCurrentCUDAStream(&stream));
+  PetscCall(PetscTCHaloAwait_CUDA(&border->halo, stream));
+  if (!border->border.m && !ghosts->neighbors && !sums->nsums) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCGetData(A, &tc));
   if (w) PetscCall(VecCUDAGetArrayRead(w, &sums->w));
   if (u) PetscCall(VecCUDAGetArrayRead(u, &sums->u));
   PetscCall(VecCUDAGetArray(y, &ya));
@@ -158,7 +163,7 @@ static PetscErrorCode MatAIJTCBorderAdd(Mat A, struct _n_MatAIJTCBorder *border,
 PetscErrorCode MatMult_MPIAIJTC(Mat A, Vec x, Vec y)
 {
   const MatAIJTCClass      *c    = MatAIJTCClassOf(A);
-  AIJTCBorderSums           sums = {};
+  AIJTCBorderSums           none = {};
   struct _n_MatAIJTCBorder *border;
   PetscTCGhosts             ghosts;
   Mat                       block[2];
@@ -170,43 +175,50 @@ PetscErrorCode MatMult_MPIAIJTC(Mat A, Vec x, Vec y)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatAIJTCGetBlocks(A, block));
-  PetscCall(MatAIJTCBorderPush(border, x, &ghosts));
+  PetscCall(MatAIJTCBorderPush(border, NULL, x, &ghosts));
   PetscCall((*block[0]->ops->mult)(block[0], x, y));
-  PetscCall(MatAIJTCBorderAdd(A, border, &ghosts, NULL, NULL, y, &sums));
+  PetscCall(MatAIJTCBorderAdd(A, border, &ghosts, NULL, NULL, y, &none));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*
-   MatAIJTCMultSums() of several processes, with the sums of all; *sums is NULL where that is not possible on some process, and then nothing has been done. Whether it is depends on the pattern, on what the processes have agreed on and on
-   options: what all have alike but for the nonzeros of the blocks, which MatAIJTCBuildBorder() makes alike
+   MatAIJTCMultSums() of several processes, with the sums of all. Whether there are is the same on all; whether the product makes its vector each process decides for itself, as that changes nothing that goes between them
 */
-PetscErrorCode MatAIJTCMultSums_MPI(Mat A, const PetscTCAcross *across, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
+PetscErrorCode MatAIJTCMultSums_MPI(Mat A, const PetscTCAcross *across, const MatAIJTCWAXPY *waxpy, Vec x, Vec w, Vec u, Vec y, const PetscScalar **sums)
 {
   AIJTCBorderSums           on = {};
   struct _n_MatAIJTCBorder *border;
   PetscTCGhosts             ghosts;
+  PetscBool                 makes = PETSC_TRUE;
+  PetscScalar              *place;
   Mat                       block[2];
+  cudaStream_t              stream;
 
   PetscFunctionBegin;
   *sums = NULL;
-  if (!across || !across->peers || A->ops->mult != MatMult_MPIAIJTC) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!across || !(across->rows > 0.0) || A->ops->mult != MatMult_MPIAIJTC) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetBorder(A, x, y, &border));
   if (!border || !border->sums) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetBlocks(A, block));
+  if (waxpy) PetscCall(MatAIJTCMakesVector(block[0], x, y, &makes));
+  if (!makes) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(MAT_Mult, A, x, y, 0));
-  PetscCall(MatAIJTCBorderPush(border, x, &ghosts));
-  PetscCall(MatAIJTCMultSums(block[0], PETSC_TRUE, NULL, NULL, x, w, u, y, sums));
-  PetscCheck(*sums || !A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The product with this process's columns has no sums, which it had when the processes agreed");
-  on.none = (PetscBool)!*sums;
-  if (on.none) {
-    *sums        = border->border.sum + (border->turn ? AIJTC_BORDER_SUMS : 0);
-    border->turn = (PetscBool)!border->turn;
-  }
-  on.nsums = u ? 4 : 2;
-  on.sum   = (PetscScalar *)*sums;
-  on.peers = across->peers;
-  on.tag   = ++*across->tag;
+  PetscCall(MatAIJTCBorderPush(border, waxpy, x, &ghosts));
+  PetscCall(MatAIJTCMultSums(block[0], PETSC_TRUE, NULL, waxpy, x, w, u, y, &on.from));
+  PetscCheck(on.from || !A->rmap->n, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The product with this process's columns has no sums, which it had when the processes agreed");
+  border->turn = 1 - border->turn;
+  place        = border->border.sum + border->turn * AIJTC_BORDER_SUMS;
+  on.nsums     = u ? 4 : 2;
+  on.peers     = across->peers;
+  if (across->peers) on.tag = ++*across->tag;
+  else place = across->sum + (1 + border->turn) * PETSCTC_MAX_DOTS;
+  on.to = place;
   PetscCall(MatAIJTCBorderAdd(A, border, &ghosts, w, u, y, &on));
+  if (!across->peers) {
+    PetscCall(PetscGetCurrentCUDAStream(&stream));
+    PetscCall((*across->add)(across->ctx, on.nsums, place, stream));
+  }
+  *sums = place;
   PetscCall(PetscLogEventEnd(MAT_Mult, A, x, y, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

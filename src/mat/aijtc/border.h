@@ -19,12 +19,12 @@ typedef struct {
   PetscTCReduceWork work;
 } AIJTCBorder;
 
-/* Of a product that has begun: y has the part of this process's columns, and of that sums (nsums 2: w . y and y . y; 4: u . y and u . w too), in device memory */
+/* Of a product that has begun: y has the part of this process's columns, and of that there are sums (nsums 2: w . y and y . y; 4: u . y and u . w too; 0: none are wanted) */
 typedef struct {
-  int                nsums;
-  const PetscScalar *w, *u;
-  PetscScalar        *sum;
-  PetscBool           none;  /* there is nothing in sum[] yet */
+  int                 nsums;
+  const PetscScalar  *w, *u;
+  const PetscScalar  *from;  /* NULL: these are 0 */
+  PetscScalar        *to;    /* those of the whole y; may be from */
   const PetscTCPeers *peers; /* to add them up over, or NULL */
   unsigned            tag;   /* of these sums */
 } AIJTCBorderSums;
@@ -34,5 +34,5 @@ PETSC_INTERN PetscErrorCode AIJTCBorderCreate_CUDA(PetscInt m, PetscCount nnz, c
 PETSC_INTERN PetscErrorCode AIJTCBorderDestroy_CUDA(AIJTCBorder *border);
 /* a: in device memory */
 PETSC_INTERN PetscErrorCode AIJTCBorderRefresh_CUDA(AIJTCBorder *border, const PetscScalar a[], PetscTCStream stream);
-/* y <- y + B ghosts, and the sums of the whole y, on all processes. Waits for the ghosts; of one that does not come y is NaN */
+/* y <- y + B ghosts, and the sums of the whole y, with peers those of all processes. Waits for the ghosts; of one that does not come y is NaN */
 PETSC_INTERN PetscErrorCode AIJTCBorderMultAdd_CUDA(const AIJTCBorder *border, const PetscTCGhosts *ghosts, PetscBool tensor, PetscScalar y[], const AIJTCBorderSums *sums, PetscTCStream stream);

@@ -150,6 +150,23 @@ static PetscErrorCode MatAIJTCHasWAXPY(const Mat_AIJTC *tc, PetscBool cuda, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if PETSCTC_HAVE_CUDA
+/* Of a sequential matrix on a GPU: does its product make its vector? */
+PetscErrorCode MatAIJTCMakesVector(Mat A, Vec x, Vec y, PetscBool *makes)
+{
+  Mat_AIJTC *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatAIJTCMultIsPlain(A, x, x, y, makes));
+  if (!*makes) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAIJTCGetData(A, &tc));
+  PetscCall(MatAIJTCUpdateLayout(A, MatAIJTCClassOf(A), tc));
+  *makes = PETSC_FALSE;
+  if (tc->layout.nnz) PetscCall(MatAIJTCHasWAXPY(tc, PETSC_TRUE, makes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 /*
    If the layout computes the product: y <- A x, and *sums is where w . y and y . y, and unless u is NULL u . y and u . w, are until the product after the next such one, in the memory of the layout. Else *sums is NULL and nothing has been
    done. waxpy: x, which is w, is made of its vectors in the same pass; x and y may be neither of these. NULL: x is there.
@@ -165,8 +182,8 @@ PetscErrorCode MatAIJTCMultSums(Mat A, PetscBool cuda, const PetscTCAcross *acro
   PetscFunctionBegin;
   *sums = NULL;
 #if PETSCTC_HAVE_CUDA
-  if (c && c->mpi && c->cuda && cuda && !waxpy) {
-    PetscCall(MatAIJTCMultSums_MPI(A, across, x, w, u, y, sums));
+  if (c && c->mpi && c->cuda && cuda) {
+    PetscCall(MatAIJTCMultSums_MPI(A, across, waxpy, x, w, u, y, sums));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #else

@@ -1,7 +1,7 @@
 /*
    What columns of other processes add to a product, and to its sums.
 
-   Method          A row of the border has one thread, or as many as it has entries up to a warp. Each looks at the words of its ghosts (peers.cuh) until they are there: nothing is unpacked. With d what the ghosts add to an element of y,
+   Method          A row of the border has one thread, or as many as it has entries up to a warp. By peers each looks at the words of its ghosts (peers.cuh) until they are there: nothing is unpacked. With d what the ghosts add to an element of y,
                    w.y grows by w d, y.y by d (2 y + d), and u.y by u d; these terms are folded over the grid, the last block adds the sums that the product of this process's columns has left, and with peers those of all processes.
                    The order of all sums depends on the matrix alone.
    Layout          compressed rows, those without entries left out; i[], j[], a[] in the order of the rows
@@ -38,7 +38,8 @@ static __global__ void __launch_bounds__(256) BorderKernel(AIJTCBorder B, PetscT
       for (PetscInt e = B.i[at] + lane; e < B.i[at + 1]; e += lanes) {
         double ghost;
 
-        if (!PetscTCReceive(ghosts.word + B.j[e], ghosts.tag, ghost, -1, ghosts.patience, ghosts.missing)) ghost = nan("");
+        if (!ghosts.word) ghost = ghosts.number[B.j[e]];
+        else if (!PetscTCReceive(ghosts.word + B.j[e], ghosts.tag, ghost, PETSCTC_MAX_PEERS, ghosts.patience, ghosts.missing)) ghost = nan("");
         d = fma(B.a[e], ghost, d);
       }
     }
@@ -58,14 +59,14 @@ static __global__ void __launch_bounds__(256) BorderKernel(AIJTCBorder B, PetscT
   if constexpr (K > 0) {
     const bool last = GridReduceBy<K>(tensor, sum, B.work.partial, B.work.arrived, shared);
 
-    if (last && !sums.none) {
-      for (int k = 0; k < K; ++k) shared.total[k] += sums.sum[k];
+    if (last && sums.from) {
+      for (int k = 0; k < K; ++k) shared.total[k] += sums.from[k];
     }
     if (threadIdx.x >= 32 || !(gridDim.x == 1 || shared.last)) return;
     __syncwarp();
     if (sums.peers && !PetscTCAddOfPeers(sums.peers, sums.tag, K, shared.total) && last) shared.total[0] = shared.total[1] = nan("");
     if (last) {
-      for (int k = 0; k < K; ++k) sums.sum[k] = shared.total[k];
+      for (int k = 0; k < K; ++k) sums.to[k] = shared.total[k];
     }
   }
 }
