@@ -31,14 +31,14 @@ typedef struct {
   PetscScalar *sums; /* [size * PETSCTC_MAX_DOTS], of all processes */
 
   /* On GPUs */
-  PetscTCLayer               layer;
-  const char                *why; /* not by peers */
-  PetscBool                  cuda;
-  PetscScalar               *staged, *staged_device; /* by MPI: [3 * PETSCTC_MAX_DOTS] in the memory of the host, where kernels write and read it */
-  PetscTCArena               arena;                  /* by peers: records of sums */
-  struct PetscTCPeers       *peers;                  /* in device memory */
-  void                      *missing;                /* a PetscTCMissing in the host's memory */
-  unsigned                   tag;                    /* of the last sums */
+  PetscTCLayer         layer;
+  const char          *why; /* not by peers */
+  PetscBool            cuda;
+  PetscScalar         *staged, *staged_device; /* by MPI: [3 * PETSCTC_MAX_DOTS] in the memory of the host, where kernels write and read it */
+  PetscTCArena         arena;                  /* by peers: records of sums */
+  struct PetscTCPeers *peers;                  /* in device memory */
+  void                *missing;                /* a PetscTCMissing in the host's memory */
+  unsigned             tag;                    /* of the last sums */
 } PetscTCComm;
 
 /* comm: one that is used by nobody else meanwhile, as the inner one of a PETSc object; not duplicated. destroy of one that is all zero, or twice, does nothing; else it is collective */

@@ -9,7 +9,7 @@
 /* Which elements go where. Arrays are of all processes, but for rows[] */
 typedef struct {
   PetscMPIInt size, rank;
-  PetscInt    nsend, *rows; /* [nsend]: elements of this process that others need, one receiver after the other */
+  PetscInt    nsend, *rows;                        /* [nsend]: elements of this process that others need, one receiver after the other */
   PetscMPIInt nghosts, *to, *begin, *from, *first; /* ghosts of this process; how many elements go to each, where they begin in rows[]; how many come from each, where they begin in the ghosts */
   PetscInt   *place, *all;                         /* where those to each begin in its ghosts; how many ghosts each has */
 } PetscTCHaloPlan;

@@ -149,13 +149,14 @@ PetscErrorCode PetscTCHaloPush_CUDA(PetscTCHalo *halo, const PetscScalar x[], co
 {
   const PetscTCHaloPlan *const plan     = &halo->plan;
   const unsigned               patience = (unsigned)(60e9 / 1024.0), tag = ++halo->tag; /* 60 s */
-  const ElementOf              element  = {halo->rows, x, of ? *of : AIJTCWAXPY{}};
-  Targets                      targets  = {};
+  const ElementOf              element = {halo->rows, x, of ? *of : AIJTCWAXPY{}};
+  Targets                      targets = {};
 
   PetscFunctionBegin;
   *ghosts = {};
   if (halo->layer == PETSCTC_LAYER_MPI) {
     ghosts->number = halo->ghosts;
+    if (!plan->nsend && !plan->nghosts) PetscFunctionReturn(PETSC_SUCCESS);
     if (plan->nsend) PetscCall(LaunchOverlapping(StageKernel, (unsigned)((plan->nsend + 255) / 256), 256, 0, stream, (int)plan->nsend, element, halo->send_device));
     PetscCallCUDA(cudaEventRecord(halo->sent, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -180,7 +181,7 @@ PetscErrorCode PetscTCHaloAwait_CUDA(PetscTCHalo *halo, PetscTCStream stream)
   PetscMPIInt                  n    = 0;
 
   PetscFunctionBegin;
-  if (halo->layer == PETSCTC_LAYER_PEER) PetscFunctionReturn(PETSC_SUCCESS);
+  if (halo->layer == PETSCTC_LAYER_PEER || (!plan->nsend && !plan->nghosts)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallCUDA(cudaEventSynchronize(halo->sent)); /* and so what came before has been copied */
   for (PetscMPIInt rank = 0; rank < plan->size; rank++) {
     if (plan->from[rank]) PetscCallMPI(MPI_Irecv(halo->receive + plan->first[rank], plan->from[rank], MPIU_SCALAR, rank, halo->tag_of_mpi, halo->comm, &halo->requests[n++]));

@@ -471,7 +471,7 @@ static PetscErrorCode KSPTCRelease_TCBCGS(KSPTC tc)
    the memory of the vectors. Norm types, preconditioning sides, monitors, convergence tests, reasons, residual histories and iteration counts are those of `KSPBCGS`
    up to rounding, to which BiCGSTAB is sensitive. Any matrix and any preconditioner will do. Sums are added in a fixed order: two runs give the same bits.
 
-   A solve that cannot be fused runs `KSPBCGS`'s own code: on several processes with GPUs, when eigenvalue estimates were requested, with a nonzero initial guess and right
+   A solve that cannot be fused runs `KSPBCGS`'s own code: when eigenvalue estimates were requested, with a nonzero initial guess and right
    preconditioning, and for vectors that are neither `VECSEQ` nor `VECMPI` nor of their CUDA types. `-ksp_view` counts both kinds and says why, see `KSPTCGetSolveCounts()`.
 
    `KSPBCGS` adds the initial guess of an earlier solve with right preconditioning to the solution of every later one; this type does not.

@@ -491,7 +491,7 @@ static PetscErrorCode KSPTCChoose_TCCG(KSP ksp, KSPTC tc)
    the memory of the vectors. All options of `KSPCG` are options of this type too. Norm types, monitors, convergence tests, reasons, residual histories and
    iteration counts are those of `KSPCG` up to rounding. Any matrix and any preconditioner will do. Sums are added in a fixed order: two runs give the same bits.
 
-   A solve that cannot be fused runs `KSPCG`'s own code: on several processes with GPUs, when eigenvalue estimates were requested, with a trust-region radius or an
+   A solve that cannot be fused runs `KSPCG`'s own code: when eigenvalue estimates were requested, with a trust-region radius or an
    objective target, with single reduction and monitors or a test of the user's, with `-ksp_check_norm_iteration` and the natural norm, and for vectors that are
    neither `VECSEQ` nor `VECMPI` nor of their CUDA types. `-ksp_view` counts both kinds and says why, see `KSPTCGetSolveCounts()`.
 

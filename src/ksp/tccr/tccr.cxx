@@ -132,7 +132,7 @@ static PetscErrorCode KSPSolve_TCCR(KSP ksp, KSPTC tc)
 
    With `KSP_NORM_UNPRECONDITIONED` `KSPCR` adds to the residual what it should subtract (PETSc 3.26), and tests the norm of that. This type tests the norm of the residual.
 
-   A solve on several processes with GPUs, or with estimates of eigenvalues, runs `KSPCR`'s own code. `-ksp_view` says so, see `KSPTCGetSolveCounts()`.
+   A solve with estimates of eigenvalues runs `KSPCR`'s own code. `-ksp_view` says so, see `KSPTCGetSolveCounts()`.
 
    References:
    M. R. Hestenes, E. Stiefel, Methods of conjugate gradients for solving linear systems, J. Res. NBS 49(6), 1952

@@ -371,7 +371,15 @@ M*/
 /*MC
    MATMPIAIJTC - "mpiaijtc" - `MATAIJTC` distributed over several processes, by its two blocks of type `MATSEQAIJTC`
 
+   Options Database Key:
+.  -petsctc_comm (auto|peer|mpi) - how GPUs of several processes tell each other numbers: by stores into each other's memory, on one node with a GPU for each process, or by MPI; `auto` (the default) takes the
+                                   first where a first exchange arrives. Asked once for a communicator
+
    Level: beginner
+
+   Notes:
+   On GPUs `MatMult()` sends the elements of the vector that others need before it multiplies with this process's columns, and then adds what has come. A product that waits 60 seconds for another process is a
+   `PETSC_ERR_LIB`: all processes of the matrix must multiply, in the same order. Results have the same bits whichever way numbers go.
 
 .seealso: `MATAIJTC`, `MATSEQAIJTC`
 M*/

@@ -85,12 +85,14 @@ static PetscErrorCode MatAIJTCBuildBorder(Mat A, Mat_AIJTC *tc, Mat own, Mat B, 
 /* The border for a product with vectors on the device, up to date, or NULL: the parent's product. Collective where there is none for this pattern yet */
 static PetscErrorCode MatAIJTCGetBorder(Mat A, Vec x, Vec y, struct _n_MatAIJTCBorder **border)
 {
-  const MatAIJTCClass *c = MatAIJTCClassOf(A);
-  PetscObjectState     state;
-  PetscObjectId        id;
-  PetscBool            dx, dy;
-  Mat_AIJTC           *tc;
-  Mat                  block[2];
+  const MatAIJTCClass         *c = MatAIJTCClassOf(A);
+  PetscObjectState             state;
+  PetscObjectId                id;
+  PetscBool                    dx, dy;
+  Mat_AIJTC                   *tc;
+  Mat                          block[2];
+  cudaStream_t                 stream;
+  enum cudaStreamCaptureStatus capturing;
 
   PetscFunctionBegin;
   *border = NULL;
@@ -101,6 +103,9 @@ static PetscErrorCode MatAIJTCGetBorder(Mat A, Vec x, Vec y, struct _n_MatAIJTCB
   if (!dx || !dy || A->boundtocpu || tc->settings.check) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAIJTCGetBlocks(A, block));
   PetscCall(PetscObjectGetId((PetscObject)block[1], &id));
+  PetscCall(PetscGetCurrentCUDAStream(&stream));
+  PetscCallCUDA(cudaStreamIsCapturing(stream, &capturing));
+  PetscCheck(capturing == cudaStreamCaptureStatusNone, PETSC_COMM_SELF, PETSC_ERR_SUP, "A product of several processes cannot be captured in a CUDA graph: it waits for that one product of the others. Capture products of sequential matrices");
   if (!tc->border || tc->border->nonzerostate != A->nonzerostate || tc->border->id != id) PetscCall(MatAIJTCBuildBorder(A, tc, block[0], block[1], x, y));
   PetscCall(PetscObjectStateGet((PetscObject)block[1], &state));
   if (state != tc->border->state && tc->border->border.nnz) PetscCall(MatAIJTCWithCSR(block[1], MatAIJTCRefreshBorder, &tc->border->border));
