@@ -392,9 +392,12 @@ int main(int argc, char **argv)
       test:
          suffix: layout
          args: -mat_type aijtc -mat_aijtc_backend host
-      test:
-         suffix: cuda
-         requires: cuda
-         args: -mat_type aijtc -mat_aijtc_backend cuda -petsctc_comm {{auto mpi}}
+
+   test:
+      suffix: cuda
+      requires: !single cuda
+      args: -dll_append ${PETSCTC_LIB} -use_gpu_aware_mpi 0 -mat_type aijtc -mat_aijtc_backend cuda -petsctc_comm {{auto mpi}}
+      output_file: output/ex21.out
+      nsize: {{2 3 4}}
 
 TEST*/
