@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests and measures PETSc-TC on a node with a GPU, from the bundle that scripts/bundle.sh packed.
-#   run-gpu-tests.sh [sanity|tests|harness|sanitizer|acceptance|bench|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match; PART=K/N: of the acceptance every Nth case
+#   run-gpu-tests.sh [sanity|tests|harness|sanitizer|acceptance|bench|multi|all]...     default: all; STEPS=REGEX in the environment: only steps whose names match; PART=K/N: of the acceptance every Nth case
 # Each section takes less than 10 minutes, harness on a single GPU without MPS up to 15. Where there is no GPU, what needs one is reported as skipped. Logs go to $OUT (default ./results), one for each
 # section; the end of the output tells everything: what failed with its last lines, the table of times, the count.
 # Where there are several GPUs (of CUDA_VISIBLE_DEVICES, if it is set), tests are spread over them and the sanitizer's steps run side by side, one a GPU;
@@ -441,10 +441,64 @@ section_bench() {
   done
 }
 
+# --- multi: a process for each GPU, all of which see all GPUs; skipped where there is one
+together() { "$(command -v mpiexec)" --oversubscribe -n "$@"; } # N COMMAND...
+multi_step() {
+  if [ "$gpus" -gt 1 ]; then
+    step "$@"
+  else
+    step "$1" 5 bash -c 'echo "one GPU"; exit 77'
+  fi
+}
+multi_test() { # N WAY
+  cd "$scratch" && together "$1" "$bundle/harness/tests/ksp/ex21" -dll_append "$PETSCTC_LIB" -mat_type aijtc -petsctc_comm "$2" >out 2>&1
+  diff out "$bundle/harness/source/tests/ksp/output/ex21.out"
+}
+multi_memcheck() { # METHOD
+  together 2 compute-sanitizer --tool memcheck --error-exitcode 9 --print-limit 5 "$bundle/bin/solve" -laplacian 14 -ksp_max_it 80 -ksp_type "$1" -pc_type jacobi
+}
+many_solves() { # of few iterations, and no more memory after them than after the first hundred
+  local before after
+  before=$(together "$gpus" "$bundle/bin/solve" -laplacian 20 -ksp_max_it 20 -ksp_rtol 1e-30 -repeat 100 -memory_view 2>&1 | tee /dev/fd/2 | awk '/Current process memory/ {print $(NF-4); exit}')
+  after=$(together "$gpus" "$bundle/bin/solve" -laplacian 20 -ksp_max_it 20 -ksp_rtol 1e-30 -repeat 10000 -memory_view 2>&1 | tee /dev/fd/2 | awk '/Current process memory/ {print $(NF-4); exit}')
+  echo "process memory after 100 solves $before, after 10000 $after"
+  awk -v a="$before" -v b="$after" 'BEGIN { exit !(a > 0 && b < 1.05 * a) }'
+}
+killed_process() { # the others end, with an error
+  local status=0
+  # shellcheck disable=SC2016 # each process's own variable
+  together 2 bash -c '[ "$OMPI_COMM_WORLD_RANK" = 0 ] || { (sleep 5; kill -KILL $$) & }; exec "$0" "$@"' "$bundle/bin/solve" -laplacian 101 -ksp_max_it 100 -ksp_rtol 1e-30 -repeat 1000000 || status=$?
+  echo "mpiexec ended with $status"
+  [ $status != 0 ]
+}
+multi_line() { # NAME METHOD OPTIONS...: PETSc and ours on all GPUs, ours by MPI, ours on one
+  local name=$1 all mpi one
+  local -a run=("$bundle/bin/solve" -repeat 5 -ksp_max_it 100 -ksp_rtol 1e-30 -pc_type none -ksp_type "$2" -mat_type aijtc "${@:3}")
+  all=$(together "$gpus" "${run[@]}" -compare 2>&1 | tee /dev/fd/2 | awk '$1 == "us/iteration" {print $2, $3}')
+  mpi=$(together "$gpus" "${run[@]}" -petsctc_comm mpi 2>&1 | tee /dev/fd/2 | awk '$1 == "us/iteration" {print $2}')
+  one=$(together 1 "${run[@]}" 2>&1 | tee /dev/fd/2 | awk '$1 == "us/iteration" {print $2}')
+  [ -n "$all" ] && [ -n "$mpi" ] && [ -n "$one" ] || return 1
+  printf '%-34s %12.1f %10.1f %10.1f %10.1f\n' "$name" $all "$mpi" "$one" >>"$work/multi"
+}
+section_multi() {
+  local way
+  for way in auto mpi; do multi_step "solvers on $gpus GPUs, way $way" 120 multi_test "$gpus" $way; done
+  multi_step "solvers, two processes to a GPU" 180 multi_test $((2 * gpus)) auto
+  for way in tccg tcbcgs tccr; do multi_step "memcheck of two GPUs, $way" 120 multi_memcheck $way; done
+  multi_step "10,000 solves" 120 many_solves
+  multi_step "a killed process" 60 killed_process
+  multi_step "7-point 101^3 cg" 60 multi_line "7-point 101^3 cg" tccg -laplacian 101
+  multi_step "7-point 101^3 cg, stored" 60 multi_line "7-point 101^3 cg, stored" tccg -laplacian 101 -mat_aijtc_compress pattern
+  multi_step "7-point 256^3 cg" 90 multi_line "7-point 256^3 cg" tccg -laplacian 256
+  multi_step "7-point 322^3 cg" 120 multi_line "7-point 322^3 cg" tccg -laplacian 322
+  multi_step "7-point 101^3 bcgs" 60 multi_line "7-point 101^3 bcgs" tcbcgs -laplacian 101
+  multi_step "7-point 256^3 bcgs, single" 90 multi_line "7-point 256^3 bcgs, single" tcbcgs -laplacian 256 -ksp_tcbcgs_variant single
+}
+
 sections=("$@")
-[ $# -gt 0 ] && [ "$1" != all ] || sections=(sanity tests harness sanitizer acceptance bench)
+[ $# -gt 0 ] && [ "$1" != all ] || sections=(sanity tests harness sanitizer acceptance bench multi)
 for section in "${sections[@]}"; do
-  declare -F "section_$section" >/dev/null || { echo "no section $section: sanity tests harness sanitizer acceptance bench all" >&2 && exit 2; }
+  declare -F "section_$section" >/dev/null || { echo "no section $section: sanity tests harness sanitizer acceptance bench multi all" >&2 && exit 2; }
 done
 {
   for section in "${sections[@]}"; do
@@ -460,6 +514,10 @@ done
   if [ -f "$work/table" ]; then
     printf '%-15s %-5s %-7s %6s %13s %13s %11s %9s\n' "matrix" "KSP" "PC" "its" "PETSc us/it" "Tensor us/it" "core us/it" "speed-up"
     cat "$work/table"
+  fi
+  if [ -f "$work/multi" ]; then
+    printf '%-34s %12s %10s %10s %10s\n' "us/it on $gpus GPUs" "PETSc" "ours" "by MPI" "one GPU"
+    cat "$work/multi"
   fi
   echo "$passed passed, $skipped skipped, $failed failed; logs in $out"
   [ "$failed" = 0 ]
