@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 #include "emulation.h"
+#include <../src/comm/peers.h>
 #undef threadIdx
 
 thread_local uint3 blockIdx;
@@ -247,6 +248,27 @@ private:
   int                             round_ = 0, want_ = 0, left_ = 0;
 };
 
+/* Those that no launch has: one for each of the launches that several threads of a test have under way at once, whose kernels may wait for each other. Their threads outlive main() */
+std::mutex                       idle_mutex;
+std::vector<Processors *> *const idle = new std::vector<Processors *>;
+
+Processors *takeProcessors()
+{
+  const std::lock_guard<std::mutex> lock(idle_mutex);
+
+  if (idle->empty()) return new Processors;
+  Processors *const processors = idle->back();
+  idle->pop_back();
+  return processors;
+}
+
+void giveBack(Processors *processors)
+{
+  const std::lock_guard<std::mutex> lock(idle_mutex);
+
+  idle->push_back(processors);
+}
+
 /* The lanes of this warp that a mask names. A place that no mask has had comes first: where an exchange is over some lanes may still have to read its values */
 Lanes &lanesOf(unsigned mask)
 {
@@ -303,17 +325,18 @@ const unsigned long long *exchange(unsigned mask, unsigned long long value)
   return lanes.value[turn % 2];
 }
 
-/* A hundredth of the time that passes: nobody should lose patience with a processor */
+/* A hundredth of the time that passes: nobody should lose patience with a processor. Who asks has looked in vain many times: what it waits for may need this processor */
 unsigned long long nanoseconds()
 {
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
   return (unsigned long long)std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count() / 100;
 }
 
 void launch(dim3 blocks, dim3 threads, size_t shared, bool cooperative, const std::function<void()> &body)
 {
-  static Processors *const processors = new Processors; /* its threads outlive main() */
-  const size_t             count      = (size_t)blocks.x * blocks.y * blocks.z;
-  std::atomic<size_t>      next(0);
+  const size_t        count      = (size_t)blocks.x * blocks.y * blocks.z;
+  Processors *const   processors = takeProcessors();
+  std::atomic<size_t> next(0);
 
   if (!count || !threads.x || threads.x * threads.y * threads.z > 1024) fail("a launch of no blocks, or of blocks of no threads or too many");
   if (cooperative) processors->run((int)count, [&](int k) { runBlock(blocks, threads, shared, (size_t)k, body); });
@@ -321,6 +344,7 @@ void launch(dim3 blocks, dim3 threads, size_t shared, bool cooperative, const st
     processors->run((int)std::min<size_t>(count, 2), [&](int) {
       for (size_t number = next++; number < count; number = next++) runBlock(blocks, threads, shared, number, body);
     });
+  giveBack(processors);
 }
 
 /* Translated kernels take their only argument, a structure, by reference */
@@ -392,6 +416,15 @@ cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t)
 {
   return allocate(memory, bytes);
 }
+/* Host and device have one address */
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned)
+{
+  return allocate(memory, bytes);
+}
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
+{
+  return *device = host, cudaSuccess;
+}
 cudaError_t cudaFree(void *memory)
 {
   return release(memory);
@@ -434,6 +467,14 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int)
   return *pool = nullptr, cudaSuccess;
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t)
+{
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
+{
+  return *stream = nullptr, cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t)
 {
   return cudaSuccess;
 }
@@ -520,4 +561,14 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
   *blocks = std::min(1024 / threads, (int)(228 * 1024 / (shared + 1024)));
   return cudaSuccess;
 }
+}
+
+/* Memory of other processes: there is none here */
+PetscErrorCode PetscTCArenaCreate_CUDA(MPI_Comm, size_t, PetscTCArena *arena, PetscBool *can)
+{
+  return *arena = {}, *can = PETSC_FALSE, PETSC_SUCCESS;
+}
+PetscErrorCode PetscTCArenaDestroy_CUDA(PetscTCArena *arena)
+{
+  return *arena = {}, PETSC_SUCCESS;
 }

@@ -2,7 +2,7 @@
    CUDA device code on processors: what a kernel finds, for a C++ compiler. Included before all else in each translated source (translate.py); emulation.cxx runs the kernels.
 
    Method   A block is a thread of the operating system, so that shared memory is thread-local; a block's threads are fibers of it, which go on until they wait for others: at a barrier of the block, or with the lanes of a mask
-            at a shuffle or a vote. Blocks of a cooperative launch run at the same time, those of others two by two in their order. Launches, copies and events are over when their function returns.
+            at a shuffle or a vote. Blocks of a cooperative launch run at the same time, those of others two by two in their order. Launches, copies and events are over when their function returns; threads of a test may launch at once, and these kernels may wait for each other.
             A barrier that some threads never reach is found and told: nobody runs any more. Shared memory and what is allocated begin as NaN.
    Not here what depends on the machine's timing and order: memory orders weaker than that of the processor (races between blocks may not show), transactions, occupancy (one block a multiprocessor), registers. Multiply-adds
             that the device's compiler fuses by itself are fused as this one does it.

@@ -18,7 +18,7 @@ PTX = (
     ("st.relaxed.gpu.global.b128", "emulation::store16(to, low, high)"),
     ("ld.relaxed.gpu.global.b128", "emulation::load16(from, low, high)"),
     ("st.relaxed.sys.global.u64", "*(volatile uint64_t *)to = half"),
-    ("ld.relaxed.sys.global.u64", "half = *(const volatile uint64_t *)from"),
+    ("ld.relaxed.sys.global.u64", "half = *(const volatile uint64_t *)from, emulation::yield()"),  # other threads of the block go on, as who looks may wait for them by way of another process
     ("globaltimer", "ns = emulation::nanoseconds()"),
     ("atom.release.gpu.global.inc", "before = emulation::atomicIncrement(arrived, members - 1)"),
     ("st.global.v2.f64", "to[0] = pair.x, to[1] = pair.y"),
