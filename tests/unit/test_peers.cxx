@@ -442,6 +442,19 @@ TEST_P(Peers, StopWhereOneIsMissing)
   }
 }
 
+/* Later waits end too, for others: the host hears of the first */
+TEST_P(Peers, TellForWhomTheyHaveWaitedFirst)
+{
+  Alone rank(3, 0, tensor, impatient);
+
+  CALL(rank.project(1001));
+  rank.store(2, 1, {0.0, 0.0});
+  CALL(rank.project(1001)); /* for rank 2 */
+  EXPECT_EQ((double)PETSCTC_STOP_MISSING, rank.get().stop);
+  EXPECT_EQ(1, rank.missing().late);
+  EXPECT_EQ(1, rank.missing().rank);
+}
+
 /* A word of which one half has come is not taken: the number would have bits of two */
 TEST_P(Peers, TakeNoTornWord)
 {

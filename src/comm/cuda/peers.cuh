@@ -52,19 +52,26 @@ __device__ __forceinline__ bool PetscTCReceived(const PetscTCWord *from, unsigne
   return (unsigned)(low >> 32) == tag && (unsigned)(high >> 32) == tag;
 }
 
-/* By a thread: false, and the host is told, if the number has not come in the patience of the kernel. Without patience left, as where a wait before it has given up, after one look */
+/* By a thread: false if the number has not come in the patience of the kernel, and the first to give up tells the host for whom it has waited. Where one has, others do after 1024 looks */
 __device__ __forceinline__ bool PetscTCReceive(const PetscTCWord *from, unsigned tag, double &number, int rank, unsigned patience, PetscTCMissing *missing)
 {
   constexpr unsigned looks = 1024;
   unsigned           begin = 0;
+  bool               begun = false;
 
   for (unsigned look = 1; !PetscTCReceived(from, tag, number); ++look) {
     if (look % looks) continue;
-    if (look == looks) begin = PetscTCNow();
-    if (PetscTCNow() - begin <= patience && !*(volatile int *)&missing->late) continue;
-    missing->rank = rank;
-    __threadfence_system();
-    *(volatile int *)&missing->late = 1;
+    const unsigned now  = PetscTCNow();
+    const bool     late = *(volatile int *)&missing->late != 0;
+
+    if (!begun) begin = now;
+    begun = true;
+    if (now - begin <= patience && !late) continue;
+    if (!late) {
+      missing->rank = rank;
+      __threadfence_system();
+      *(volatile int *)&missing->late = 1;
+    }
     return false;
   }
   return true;

@@ -64,9 +64,10 @@ static __global__ void __launch_bounds__(256) BorderKernel(AIJTCBorder B, PetscT
     }
     if (threadIdx.x >= 32 || !(gridDim.x == 1 || shared.last)) return;
     __syncwarp();
-    if (sums.peers && !PetscTCAddOfPeers(sums.peers, sums.tag, K, shared.total) && last) shared.total[0] = shared.total[1] = nan("");
+    const bool complete = !sums.peers || PetscTCAddOfPeers(sums.peers, sums.tag, K, shared.total);
+
     if (last) {
-      for (int k = 0; k < K; ++k) sums.to[k] = shared.total[k];
+      for (int k = 0; k < K; ++k) sums.to[k] = complete ? shared.total[k] : nan("");
     }
   }
 }
