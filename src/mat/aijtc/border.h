@@ -15,7 +15,7 @@ typedef struct {
   PetscCount        nnz;
   PetscInt         *row, *i, *j; /* device: [m], [m + 1], [nnz]: a row of the matrix, its entries, their ghosts */
   PetscScalar      *a;
-  PetscScalar      *sum; /* [2 * AIJTC_BORDER_SUMS], for processes whose own columns bring none */
+  PetscScalar      *sum; /* [2 * AIJTC_BORDER_SUMS], of products by turns, for the caller */
   PetscTCReduceWork work;
 } AIJTCBorder;
 

@@ -1,6 +1,6 @@
 /*
    The MPI type: PETSc's MPIAIJ (or MPIAIJCUSPARSE) whose two blocks are SeqAIJTC. MatMult_MPIAIJ calls the blocks' own mult and multadd between the two halves of its scatter, so
-   branding the blocks is all that a product needs; on GPUs that store into each other's memory border.cxx has a faster one. Blocks are made, and made again, by preallocation, hash assembly and COO assembly: they are branded after each.
+   branding the blocks is all that a product needs; on GPUs border.cxx has one of its own. Blocks are made, and made again, by preallocation, hash assembly and COO assembly: they are branded after each.
 */
 #include <petsctc/private/aijtcimpl.h>
 
