@@ -17,6 +17,11 @@ typedef enum {
 } PetscTCLayer;
 PETSC_INTERN const char *const PetscTCLayers[];
 
+/* What a wait that has given up leaves in the host's memory. `late` is set last */
+typedef struct {
+  int rank, late;
+} PetscTCMissing;
+
 /* Memory of this process that others write, and theirs */
 typedef struct {
   MPI_Comm    comm;
@@ -37,7 +42,7 @@ typedef struct {
   PetscScalar         *staged, *staged_device; /* by MPI: [3 * PETSCTC_MAX_DOTS] in the memory of the host, where kernels write and read it */
   PetscTCArena         arena;                  /* by peers: records of sums */
   struct PetscTCPeers *peers;                  /* in device memory */
-  void                *missing;                /* a PetscTCMissing in the host's memory */
+  PetscTCMissing      *missing;                /* in the host's memory */
   unsigned             tag;                    /* of the last sums */
 } PetscTCComm;
 

@@ -23,9 +23,8 @@ typedef struct {
 
   /* By peers. Halves of the arena are taken by turns. In each the words of the ghosts, and then one of every process: that it has come so far, which bounds how far a process is ahead of one that it needs nothing of */
   PetscTCArena    arena;
-  void           *missing; /* a PetscTCMissing in the host's memory .. */
-  PetscTCMissing *missing_device;
-  unsigned        tag; /* of the last one */
+  PetscTCMissing *missing, *missing_device; /* in the host's memory */
+  unsigned        tag;                      /* of the last one */
 
   /* By MPI: memory of the host, that the device writes, and what has come in that of both */
   PetscScalar *send, *send_device, *receive, *ghosts;

@@ -10,18 +10,15 @@ typedef struct {
   uint64_t half[2];
 } PetscTCWord;
 
-/* What a wait that has given up leaves in the host's memory. `late` is set last */
-typedef struct {
-  int rank, late;
-} PetscTCMissing;
+constexpr PetscReal PETSCTC_PATIENCE = 60.0; /* seconds that kernels wait for another process */
 
 /* A kernel has waited in vain: for which process; -1: none has, or missing is NULL; PETSCTC_MAX_PEERS: it does not know */
-PETSC_INTERN PetscMPIInt PetscTCMissingRank(const void *missing);
+PETSC_INTERN PetscMPIInt PetscTCMissingRank(const PetscTCMissing *missing);
 
 /* For kernels, in device memory. Words of sums of `rank` lie in record[..][tag % 2][rank][k] */
 struct PetscTCPeers {
   int             ranks, rank;
-  unsigned        patience;                  /* of a wait, in units of 1.024 us */
+  unsigned        patience;                  /* of a wait, as PetscTCPatienceBound() has it */
   PetscTCWord    *record[PETSCTC_MAX_PEERS]; /* of each process */
   PetscTCMissing *missing;
 };

@@ -8,6 +8,7 @@
    References      CUDA C++ Programming Guide, interprocess communication
 */
 #include <cstring>
+#include <../src/comm/cuda/mapped.cuh>
 #include <../src/comm/cuda/peers.cuh>
 #include <../src/parts/cuda/overlap.cuh>
 
@@ -92,20 +93,16 @@ static PetscErrorCode PetscTCPeersMake(PetscTCComm *of, PetscReal seconds, Petsc
 {
   const size_t bytes = 2 * PETSCTC_MAX_PEERS * PETSCTC_MAX_DOTS * sizeof(PetscTCWord);
   PetscTCPeers peers = {};
-  void        *missing;
 
   PetscFunctionBegin;
   of->tag = 0;
   PetscCall(PetscTCArenaCreate_CUDA(of->comm, bytes, &of->arena, can));
   if (!*can) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallCUDA(cudaHostAlloc(&of->missing, sizeof(PetscTCMissing), cudaHostAllocMapped));
-  std::memset(of->missing, 0, sizeof(PetscTCMissing));
-  PetscCallCUDA(cudaHostGetDevicePointer(&missing, of->missing, 0));
+  PetscCall(PetscTCMapped(1, &of->missing, &peers.missing));
   PetscCallCUDA(cudaMalloc(reinterpret_cast<void **>(&of->peers), sizeof(peers)));
   peers.ranks    = of->arena.size;
   peers.rank     = of->arena.rank;
-  peers.patience = (unsigned)(1e9 / 1024.0 * seconds);
-  peers.missing  = static_cast<PetscTCMissing *>(missing);
+  peers.patience = PetscTCPatienceBound(seconds);
   for (int rank = 0; rank < peers.ranks; rank++) peers.record[rank] = reinterpret_cast<PetscTCWord *>(of->arena.of[rank]);
   PetscCallCUDA(cudaMemcpy(of->peers, &peers, sizeof(peers), cudaMemcpyHostToDevice));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -181,17 +178,15 @@ PetscErrorCode PetscTCPeersTry_CUDA(MPI_Comm comm, const char **why)
 
 PetscErrorCode PetscTCCommCreate_CUDA(PetscTCComm *of)
 {
-  constexpr PetscReal patience = 60.0; /* seconds */
-  PetscBool           can;
+  PetscBool can;
 
   PetscFunctionBegin;
   if (of->cuda) PetscFunctionReturn(PETSC_SUCCESS);
   if (of->layer == PETSCTC_LAYER_PEER) {
-    PetscCall(PetscTCPeersMake(of, patience, &can));
+    PetscCall(PetscTCPeersMake(of, PETSCTC_PATIENCE, &can));
     PetscCheck(can, of->comm, PETSC_ERR_GPU_RESOURCE, "No memory that GPUs open for each other is left, which they could before: use -petsctc_comm mpi");
   } else {
-    PetscCallCUDA(cudaHostAlloc(reinterpret_cast<void **>(&of->staged), 3 * PETSCTC_MAX_DOTS * sizeof(*of->staged), cudaHostAllocMapped));
-    PetscCallCUDA(cudaHostGetDevicePointer(reinterpret_cast<void **>(&of->staged_device), of->staged, 0));
+    PetscCall(PetscTCMapped(3 * PETSCTC_MAX_DOTS, &of->staged, &of->staged_device));
   }
   of->cuda = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

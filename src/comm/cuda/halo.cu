@@ -10,7 +10,7 @@
    Memory traffic  12 bytes read (20 of a vector that is made), 16 bytes stored over NVLink an element: 10,201 elements 0.16 MB, 0.4 us at 400 GB/s, and one way of 0.8 us
    References      see peers.cuh
 */
-#include <cstring>
+#include <../src/comm/cuda/mapped.cuh>
 #include <../src/comm/cuda/peers.cuh>
 #include <../src/comm/halo.h>
 #include <../src/parts/cuda/overlap.cuh>
@@ -81,24 +81,13 @@ static PetscTCWord *HalfOf(const PetscTCHalo *halo, int rank, unsigned tag)
   return reinterpret_cast<PetscTCWord *>(halo->arena.of[rank]) + (tag % 2) * ((size_t)halo->plan.all[rank] + PETSCTC_MAX_PEERS);
 }
 
-/* Memory of the host that the device writes */
-template <class T>
-static PetscErrorCode Mapped(size_t n, T **host, T **device)
-{
-  PetscFunctionBegin;
-  PetscCallCUDA(cudaHostAlloc(reinterpret_cast<void **>(host), PetscMax(n, (size_t)1) * sizeof(T), cudaHostAllocMapped));
-  std::memset(*host, 0, PetscMax(n, (size_t)1) * sizeof(T));
-  PetscCallCUDA(cudaHostGetDevicePointer(reinterpret_cast<void **>(device), *host, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode CreateStaged(PetscTCHalo *halo)
 {
   PetscScalar *unused;
 
   PetscFunctionBegin;
-  PetscCall(Mapped((size_t)halo->plan.nsend, &halo->send, &halo->send_device));
-  PetscCall(Mapped((size_t)halo->plan.nghosts, &halo->receive, &unused));
+  PetscCall(PetscTCMapped((size_t)halo->plan.nsend, &halo->send, &halo->send_device));
+  PetscCall(PetscTCMapped((size_t)halo->plan.nghosts, &halo->receive, &unused));
   PetscCallCUDA(cudaMalloc(reinterpret_cast<void **>(&halo->ghosts), (size_t)PetscMax(halo->plan.nghosts, 1) * sizeof(*halo->ghosts)));
   PetscCall(PetscMalloc1(2 * halo->plan.size, &halo->requests));
   PetscCallCUDA(cudaEventCreateWithFlags(&halo->sent, cudaEventDisableTiming));
@@ -118,12 +107,8 @@ PetscErrorCode PetscTCHaloCreate_CUDA(MPI_Comm comm, PetscMPIInt tag, PetscTCLay
   PetscCallCUDA(cudaMemcpy(halo->rows, halo->plan.rows, (size_t)halo->plan.nsend * sizeof(*halo->rows), cudaMemcpyHostToDevice));
   if (layer == PETSCTC_LAYER_PEER) PetscCall(PetscTCArenaCreate_CUDA(comm, 2 * ((size_t)nghosts + PETSCTC_MAX_PEERS) * sizeof(PetscTCWord), &halo->arena, &can));
   halo->layer = can ? PETSCTC_LAYER_PEER : PETSCTC_LAYER_MPI;
-  if (can) {
-    PetscTCMissing *host;
-
-    PetscCall(Mapped(1, &host, &halo->missing_device));
-    halo->missing = host;
-  } else PetscCall(CreateStaged(halo));
+  if (can) PetscCall(PetscTCMapped(1, &halo->missing, &halo->missing_device));
+  else PetscCall(CreateStaged(halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -148,8 +133,8 @@ PetscErrorCode PetscTCHaloDestroy_CUDA(PetscTCHalo *halo)
 
 PetscErrorCode PetscTCHaloPush_CUDA(PetscTCHalo *halo, const PetscScalar x[], const AIJTCWAXPY *of, PetscTCGhosts *ghosts, PetscTCStream stream)
 {
-  const PetscTCHaloPlan *const plan     = &halo->plan;
-  const unsigned               patience = (unsigned)(60e9 / 1024.0), tag = ++halo->tag; /* 60 s */
+  const PetscTCHaloPlan *const plan    = &halo->plan;
+  const unsigned               tag     = ++halo->tag;
   const ElementOf              element = {halo->rows, x, of ? *of : AIJTCWAXPY{}};
   Targets                      targets = {};
 
@@ -162,7 +147,7 @@ PetscErrorCode PetscTCHaloPush_CUDA(PetscTCHalo *halo, const PetscScalar x[], co
     PetscCallCUDA(cudaEventRecord(halo->sent, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  *ghosts = {NULL, HalfOf(halo, plan->rank, tag), plan->nghosts, 0, tag, patience, halo->missing_device};
+  *ghosts = {NULL, HalfOf(halo, plan->rank, tag), plan->nghosts, 0, tag, PetscTCPatienceBound(PETSCTC_PATIENCE), halo->missing_device};
   for (int rank = 0; rank < plan->size; rank++) {
     targets.begin[rank] = (int)plan->begin[rank];
     targets.to[rank]    = HalfOf(halo, rank, tag) + plan->place[rank];

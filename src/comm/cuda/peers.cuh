@@ -13,6 +13,7 @@
 #pragma once
 
 #include <../src/comm/peers.h>
+#include <../src/parts/cuda/patience.cuh>
 
 __device__ __forceinline__ void PetscTCStoreHalf(uint64_t *to, uint64_t half)
 {
@@ -25,14 +26,6 @@ __device__ __forceinline__ uint64_t PetscTCLoadHalf(const uint64_t *from)
 
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(half) : "l"(__cvta_generic_to_global(from)) : "memory");
   return half;
-}
-
-__device__ __forceinline__ unsigned PetscTCNow()
-{
-  unsigned long long ns;
-
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-  return (unsigned)(ns >> 10);
 }
 
 __device__ __forceinline__ void PetscTCSend(PetscTCWord *to, double number, unsigned tag)

@@ -72,9 +72,9 @@ PetscErrorCode PetscTCLayerOf(MPI_Comm comm, PetscTCLayer *layer, const char **w
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscMPIInt PetscTCMissingRank(const void *missing)
+PetscMPIInt PetscTCMissingRank(const PetscTCMissing *missing)
 {
-  const volatile PetscTCMissing *left = static_cast<const volatile PetscTCMissing *>(missing);
+  const volatile PetscTCMissing *left = missing;
 
   return left && left->late ? (PetscMPIInt)left->rank : -1;
 }

@@ -34,6 +34,7 @@
 #pragma once
 
 #include <../src/parts/cuda/grid_reduce.cuh>
+#include <../src/parts/cuda/patience.cuh>
 #include <../src/ksp/resident/ksptcresident.h>
 #include <../src/ksp/resident/lateblock.h>
 
@@ -107,16 +108,10 @@ __device__ __forceinline__ uint64_t PetscTCHalf(double number, unsigned bit)
   return ((uint64_t)__double_as_longlong(number) & ~(uint64_t)1) | bit;
 }
 
-/* How long a warp has waited, in units of 1.024 us: the time of its last look at the clock, and what counts */
+/* How long a warp has waited, in units of PetscTCNow(): the time of its last look at the clock, and what counts */
 struct PetscTCWait {
   unsigned last = 0, spent = 0;
 };
-
-/* So many seconds in these units */
-static inline unsigned PetscTCPatienceBound(double seconds)
-{
-  return (unsigned)(1e9 / 1024.0 * seconds);
-}
 
 /* How a kernel ends */
 enum {
@@ -134,7 +129,7 @@ public:
   __device__ bool over(unsigned look, PetscTCWait &wait, int iteration) const
   {
     if (look % looks) return false;
-    const unsigned time = __shfl_sync(0xffffffffu, now(), 0);
+    const unsigned time = __shfl_sync(0xffffffffu, PetscTCNow(), 0);
 
     if (wait.last) wait.spent += min(time - wait.last, most);
     wait.last = time;
@@ -158,13 +153,6 @@ private:
   static constexpr unsigned looks = 1024; /* between two at the clock: 0.4 to 2 ms */
   static constexpr unsigned most  = 4000; /* units: 4 ms */
 
-  __device__ static unsigned now()
-  {
-    unsigned long long ns;
-
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
-    return (unsigned)(ns >> 10);
-  }
   __device__ void tell(int iteration) const
   {
     late_->block     = (int)blockIdx.x;
